@@ -1,0 +1,30 @@
+import { Fault } from "../base/fault.ts";
+
+export type SessionErrorCode =
+  /** The id was never given out by this server */
+  | "unknown_session"
+  /** The id was given out, but its session has ended; the message says why */
+  | "dead_session"
+  /** All session slots are taken */
+  | "session_cap"
+  /** The session is being reset or closed by another call */
+  | "session_busy"
+  /** No clone could be made: base, VMM or agent failed */
+  | "open_failed"
+  | "reset_failed"
+  /** The working directory does not exist in the guest, or is no directory */
+  | "bad_cwd"
+  /** The path is a directory, or not a path at all */
+  | "bad_path"
+  /** The guest's file system is full */
+  | "no_space"
+  /** The command could not be started in the guest */
+  | "run_failed"
+  | "write_failed"
+  /** The VM or its agent ended under the call; the message says why */
+  | "session_died"
+  | "cancelled"
+  | "shutting_down";
+
+/** An error an agent is meant to read: what failed, why, and what to do next. */
+export class SessionError extends Fault<SessionErrorCode> {}
