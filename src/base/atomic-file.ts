@@ -1,0 +1,18 @@
+import { type FileHandle, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Writes a whole file or nothing: temporary name, fsync, rename, fsync of the directory. */
+export async function writeFileAtomically(path: string, content: string): Promise<void> {
+  const temporaryPath = `${path}.tmp-${process.pid}`;
+  await using file = await open(temporaryPath, "w", 0o644);
+  await file.writeFile(content);
+  await file.sync();
+  await rename(temporaryPath, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Makes renames and new names in a directory last. */
+export async function syncDirectory(path: string): Promise<void> {
+  await using directory: FileHandle = await open(path, "r");
+  await directory.sync();
+}

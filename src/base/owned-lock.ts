@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { link, rm, writeFile } from "node:fs/promises";
+import { identityOf, isAlive } from "./process-identity.ts";
+import { sleep } from "./wait.ts";
+
+const RETRY_MS = 200;
+
+/**
+ * A lock file that names its owner's process, so that a dead owner's lock is recognised and taken over.
+ * Waits while a live process holds it; `onWait` is told the holder once per try.
+ */
+export async function acquireLock(
+  path: string,
+  signal: AbortSignal,
+  onWait?: (holder: string) => void,
+): Promise<AsyncDisposable> {
+  const mine = identityOf(process.pid);
+  if (mine === null) throw new Error("cannot read this process's own start time");
+  const candidatePath = `${path}.${mine}.${crypto.randomUUID()}`;
+  await writeFile(candidatePath, mine);
+  try {
+    for (;;) {
+      if (await linked(candidatePath, path)) break;
+      const holder = holderOf(path);
+      if (holder !== null && isAlive(holder)) {
+        onWait?.(holder);
+        await sleep(RETRY_MS, signal);
+      } else if (holder !== null) {
+        await rm(path, { force: true });
+      }
+    }
+  } finally {
+    await rm(candidatePath, { force: true });
+  }
+  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+}
+
+/** link(2) fails when the name exists, and the file appears with its content. */
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function holderOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,211 @@
+import { within } from "../base/wait.ts";
+import { connectFrames } from "../vsock/connect.ts";
+import type { ConnectFrames, Frame, FrameConnection } from "../vsock/frame-connection.ts";
+import { AgentError } from "./agent-error.ts";
+import {
+  AGENT_PORT,
+  decodeJson,
+  encodeJson,
+  errorReply,
+  type HelloReply,
+  helloReply,
+  Message,
+  PROTOCOL_VERSION,
+} from "./agent-protocol.ts";
+
+/** One stream's receiving end. After `onError` or `AgentClient.endStream` nothing more is delivered. */
+export interface StreamHandler {
+  onFrame(frame: Frame): void;
+  onError(error: AgentError): void;
+}
+
+export interface AgentConnectOptions {
+  /** The session's AF_UNIX socket */
+  path: string;
+  /** Time for connect, handshake and HELLO together, in `ms` */
+  deadlineMs: number;
+  signal?: AbortSignal;
+  /** Called once when the connection ends without `close` */
+  onLost?(error: AgentError): void;
+  /** How frames travel; the default picks native or twin */
+  connect?: ConnectFrames;
+}
+
+/** The host's end of one agent connection: gives out streams and routes their frames. */
+export class AgentClient implements Disposable {
+  readonly #streams = new Map<number, StreamHandler>();
+  readonly #drained: (() => void)[] = [];
+  readonly #onLost: ((error: AgentError) => void) | undefined;
+  #connection: FrameConnection | null = null;
+  #nextStream = 1;
+  #ended: AgentError | null = null;
+  hello!: HelloReply;
+
+  private constructor(options: AgentConnectOptions) {
+    this.#onLost = options.onLost;
+  }
+
+  static async connect(options: AgentConnectOptions): Promise<AgentClient> {
+    const client = new AgentClient(options);
+    const startedAt = performance.now();
+    try {
+      client.#connection = await (options.connect ?? connectFrames)({
+        path: options.path,
+        port: AGENT_PORT,
+        deadlineMs: options.deadlineMs,
+        ...(options.signal && { signal: options.signal }),
+        handler: {
+          onFrames: (frames) => client.#dispatch(frames),
+          onClose: (error) => client.#end(error),
+          onDrain: () => client.#wakeSenders(),
+        },
+      });
+      const leftMs = Math.max(1, options.deadlineMs - (performance.now() - startedAt));
+      client.hello = await client.#greet(leftMs, options.signal);
+      return client;
+    } catch (error) {
+      client.close();
+      if (error instanceof AgentError) throw error;
+      throw new AgentError("agent_lost", "the agent does not answer", { cause: error });
+    }
+  }
+
+  async #greet(deadlineMs: number, signal: AbortSignal | undefined): Promise<HelloReply> {
+    const nonce = crypto.randomUUID().replaceAll("-", "");
+    const reply = this.#answer(0, (payload) => decodeJson(helloReply, payload));
+    this.send(Message.HELLO, 0, encodeJson({ protocol: PROTOCOL_VERSION, nonce }));
+    const hello = await within(reply, deadlineMs, "the agent's hello", signal);
+    if (hello.nonce !== nonce)
+      throw new AgentError("agent_invalid", "the agent answered an earlier connection's hello");
+    if (hello.protocol !== PROTOCOL_VERSION) {
+      throw new AgentError(
+        "agent_mismatch",
+        `the agent speaks protocol ${hello.protocol}, this binary ${PROTOCOL_VERSION}; rebuild the image and the base`,
+      );
+    }
+    return hello;
+  }
+
+  /** Sends one request on a stream of its own and resolves with its OK. */
+  async request<T>(
+    type: number,
+    body: object,
+    decode: (payload: Uint8Array) => T,
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const stream = this.#nextStream++;
+    const reply = this.#answer(stream, decode);
+    this.send(type, stream, encodeJson(body));
+    try {
+      return await within(reply, deadlineMs, "the agent's answer", signal);
+    } catch (error) {
+      this.endStream(stream);
+      throw error instanceof AgentError
+        ? error
+        : new AgentError(signal?.aborted ? "aborted" : "agent_silent", "the agent did not answer in time", {
+            cause: error,
+          });
+    }
+  }
+
+  #answer<T>(stream: number, decode: (payload: Uint8Array) => T): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    promise.catch(() => undefined);
+    this.#listen(stream, {
+      onFrame: (frame) => {
+        if (frame.type !== Message.OK) throw new RangeError(`type ${frame.type} is no answer`);
+        this.endStream(stream);
+        resolve(decode(frame.payload));
+      },
+      onError: reject,
+    });
+    return promise;
+  }
+
+  openStream(handler: StreamHandler): number {
+    const stream = this.#nextStream++;
+    this.#listen(stream, handler);
+    return stream;
+  }
+
+  #listen(stream: number, handler: StreamHandler): void {
+    if (this.#ended) throw this.#ended;
+    this.#streams.set(stream, handler);
+  }
+
+  endStream(stream: number): void {
+    this.#streams.delete(stream);
+  }
+
+  /** False when the caller should wait for `drained` before it sends more. */
+  send(type: number, stream: number, payload?: Uint8Array): boolean {
+    if (this.#ended || !this.#connection)
+      throw this.#ended ?? new AgentError("agent_lost", "the agent is not connected");
+    return this.#connection.send(type, stream, payload);
+  }
+
+  /** Resolves when the kernel took what was queued, or when the connection ended. */
+  drained(): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    return new Promise((resolve) => this.#drained.push(resolve));
+  }
+
+  close(): void {
+    this.#ended ??= new AgentError("agent_lost", "the connection to the agent was closed");
+    this.#connection?.close();
+    this.#failStreams(this.#ended);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #dispatch(frames: Frame[]): void {
+    for (const frame of frames) {
+      const handler = this.#streams.get(frame.stream);
+      if (!handler) continue;
+      try {
+        if (frame.type === Message.ERROR) this.#refuse(frame, handler);
+        else handler.onFrame(frame);
+      } catch (error) {
+        // Guest bytes that break the protocol cost the guest its connection, never the server.
+        this.#invalid(error);
+        return;
+      }
+    }
+  }
+
+  #refuse(frame: Frame, handler: StreamHandler): void {
+    const { code, errno, message } = decodeJson(errorReply, frame.payload);
+    this.endStream(frame.stream);
+    handler.onError(new AgentError("agent_refused", message, { refusal: code, errno }));
+  }
+
+  #invalid(cause: unknown): void {
+    this.#connection?.close();
+    this.#lose(new AgentError("agent_invalid", "the agent broke its protocol", { cause }));
+  }
+
+  #end(error: Error | null): void {
+    this.#lose(new AgentError("agent_lost", "the connection to the agent ended", { cause: error }));
+  }
+
+  #lose(error: AgentError): void {
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#failStreams(error);
+    this.#onLost?.(error);
+  }
+
+  #failStreams(error: AgentError): void {
+    const handlers = [...this.#streams.values()];
+    this.#streams.clear();
+    for (const handler of handlers) handler.onError(error);
+    this.#wakeSenders();
+  }
+
+  #wakeSenders(): void {
+    for (const wake of this.#drained.splice(0)) wake();
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The agent's messages; docs/wire/agent.md is the authority.
+ *
+ *   host → agent   HELLO CLONED PING · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
+ *   agent → host   OK ERROR · STDOUT STDERR EXIT · DATA CREDIT
+ */
+import { z } from "zod";
+
+export const AGENT_PORT = 7000;
+export const PROTOCOL_VERSION = 1;
+/** Bytes a sender may have under way on one stream beyond what was granted */
+export const INITIAL_CREDIT_BYTES = 1_048_576;
+export const MAX_COMMAND_BYTES = 1_048_576;
+
+export const Message = {
+  HELLO: 0x01,
+  CLONED: 0x02,
+  PING: 0x03,
+  RUN: 0x10,
+  COMMAND: 0x11,
+  STDIN: 0x12,
+  STDIN_EOF: 0x13,
+  KILL: 0x14,
+  PUT: 0x20,
+  DATA: 0x21,
+  GET: 0x30,
+  CREDIT: 0x40,
+  CANCEL: 0x41,
+  OK: 0x80,
+  STDOUT: 0x91,
+  STDERR: 0x92,
+  EXIT: 0x95,
+  ERROR: 0xff,
+} as const;
+
+const count = z.int().nonnegative();
+
+export const helloReply = z.object({
+  protocol: count,
+  nonce: z.string(),
+  build: z.string().max(64),
+  kernel: z.string().max(128),
+  features: z.string().max(1024),
+});
+export type HelloReply = z.infer<typeof helloReply>;
+
+export const exitReply = z.object({
+  exit_code: z.int().min(0).max(255).nullable(),
+  signal: z.int().min(1).max(64).nullable(),
+  timed_out: z.boolean(),
+  killed: z.boolean(),
+  oom_killed: z.boolean(),
+  duration_us: count,
+  background: count,
+  stdout_bytes: count,
+  stdout_head_bytes: count,
+  stdout_path: z.string().max(4096).nullable(),
+  stderr_bytes: count,
+  stderr_head_bytes: count,
+  stderr_path: z.string().max(4096).nullable(),
+});
+export type ExitReply = z.infer<typeof exitReply>;
+
+export const errorReply = z.object({
+  code: z.string().regex(/^[a-z_]{1,40}$/),
+  errno: z
+    .string()
+    .regex(/^[A-Z0-9]{1,16}$/)
+    .nullable(),
+  message: z.string().max(4096),
+});
+
+export const getReply = z.object({ bytes: count, file_bytes: count });
+export const putReply = z.object({ bytes: count });
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+export function encodeJson(value: object): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
+}
+
+/** Throws on bytes that are not UTF-8, not JSON, or not of the schema's shape. */
+export function decodeJson<T>(schema: z.ZodType<T>, payload: Uint8Array): T {
+  return schema.parse(JSON.parse(decoder.decode(payload)));
+}
+
+export function encodeCredit(bytes: number): Uint8Array {
+  const payload = new Uint8Array(4);
+  new DataView(payload.buffer).setUint32(0, bytes, true);
+  return payload;
+}
+
+/** Throws on a payload that is not one u32. */
+export function decodeCredit(payload: Uint8Array): number {
+  if (payload.byteLength !== 4) throw new RangeError(`CREDIT carries ${payload.byteLength} bytes, not 4`);
+  return new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
+}

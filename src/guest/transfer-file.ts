@@ -1,0 +1,121 @@
+import { within } from "../base/wait.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { AgentError } from "./agent-error.ts";
+import {
+  decodeCredit,
+  decodeJson,
+  encodeCredit,
+  encodeJson,
+  getReply,
+  INITIAL_CREDIT_BYTES,
+  Message,
+  putReply,
+} from "./agent-protocol.ts";
+import { CreditedSender } from "./credited-sender.ts";
+
+/** Slowest transfer that is still believed to move, in bytes per second, and the time every transfer gets */
+const FLOOR_BYTES_PER_S = 262_144;
+const FIXED_MS = 30_000;
+
+/** Writes a whole file in the guest, or nothing. Rejects with `AgentError`; `refusal` says why the guest refused. */
+export async function putFile(
+  client: AgentClient,
+  path: string,
+  content: Uint8Array,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const sender = new CreditedSender(client, Message.DATA);
+  const { promise: stored, resolve, reject } = Promise.withResolvers<number>();
+  stored.catch(() => undefined);
+  const stream = client.openStream({
+    onFrame: ({ type, payload }) => {
+      if (type === Message.CREDIT) sender.grant(decodeCredit(payload));
+      else if (type === Message.OK) {
+        client.endStream(stream);
+        resolve(decodeJson(putReply, payload).bytes);
+      } else throw new RangeError(`type ${type} does not answer PUT`);
+    },
+    onError: (error) => {
+      sender.stop();
+      reject(error);
+    },
+  });
+  client.send(Message.PUT, stream, encodeJson({ path, bytes: content.byteLength, mode: null }));
+  await transfer(
+    client,
+    stream,
+    content.byteLength,
+    signal,
+    async () => {
+      await sender.sendAll(stream, content);
+      await stored;
+    },
+    () => sender.stop(),
+  );
+}
+
+/** Reads a file, or `bytes` of it from `offset`. Holds the whole answer in memory: `limitBytes` bounds it. */
+export async function getFile(
+  client: AgentClient,
+  path: string,
+  range: { offset: number; bytes: number | null; limitBytes: number },
+  signal: AbortSignal,
+): Promise<{ content: Uint8Array; fileBytes: number }> {
+  signal.throwIfAborted();
+  const chunks: Uint8Array[] = [];
+  let receivedBytes = 0;
+  let ungrantedBytes = 0;
+  const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
+  ended.catch(() => undefined);
+  const stream = client.openStream({
+    onFrame: ({ type, payload }) => {
+      if (type === Message.OK) {
+        client.endStream(stream);
+        resolve(decodeJson(getReply, payload).file_bytes);
+        return;
+      }
+      if (type !== Message.DATA) throw new RangeError(`type ${type} does not answer GET`);
+      chunks.push(payload);
+      receivedBytes += payload.byteLength;
+      if (receivedBytes > range.limitBytes)
+        throw new RangeError("the agent sent more of a file than was asked for");
+      ungrantedBytes += payload.byteLength;
+      if (ungrantedBytes >= INITIAL_CREDIT_BYTES / 2) {
+        client.send(Message.CREDIT, stream, encodeCredit(ungrantedBytes));
+        ungrantedBytes = 0;
+      }
+    },
+    onError: reject,
+  });
+  const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
+  client.send(Message.GET, stream, encodeJson({ path, offset: range.offset, bytes }));
+  let fileBytes = 0;
+  await transfer(client, stream, bytes, signal, async () => {
+    fileBytes = await ended;
+  });
+  return { content: Buffer.concat(chunks), fileBytes };
+}
+
+/** Gives a transfer its deadline, and abandons it in the guest when it is cut short. */
+async function transfer(
+  client: AgentClient,
+  stream: number,
+  bytes: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+  stop?: () => void,
+): Promise<void> {
+  const deadlineMs = FIXED_MS + Math.ceil((bytes / FLOOR_BYTES_PER_S) * 1000);
+  try {
+    await within(work(), deadlineMs, "a file transfer", signal);
+  } catch (error) {
+    stop?.();
+    if (error instanceof AgentError) throw error;
+    client.endStream(stream);
+    client.send(Message.CANCEL, stream);
+    throw new AgentError(signal.aborted ? "aborted" : "agent_silent", "the file transfer was cut short", {
+      cause: error,
+    });
+  }
+}

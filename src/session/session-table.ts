@@ -1,0 +1,220 @@
+import type { Logger } from "../base/logger.ts";
+import { describeDeath } from "../vm/vm-death.ts";
+import { explainRefusal } from "./guest-refusal.ts";
+import { IdleReaper } from "./idle-reaper.ts";
+import { runResult } from "./run-result.ts";
+import { diedUnderCall, Session } from "./session.ts";
+import { SessionError } from "./session-error.ts";
+import { newSessionId } from "./session-id.ts";
+import type { CallContext, OpenedSession, RunRequest, RunResult, SessionService } from "./session-service.ts";
+import { Tombstones } from "./tombstones.ts";
+import type { SessionVm, VmSource } from "./vm-source.ts";
+
+/** Per stream and run; head and tail take half each */
+const MAX_OUTPUT_BYTES = 32_768;
+
+export interface SessionTableOptions {
+  source: VmSource;
+  maxSessions: number;
+  /** Unused time after which a session is closed, in `ms` */
+  idleMs: number;
+  log: Logger;
+}
+
+/** All sessions of one server. */
+export class SessionTable implements SessionService {
+  readonly #source: VmSource;
+  readonly #maxSessions: number;
+  readonly #log: Logger;
+  readonly #sessions = new Map<string, Session>();
+  readonly #tombstones = new Tombstones();
+  readonly #reaper: IdleReaper;
+  readonly #disposals = new Set<Promise<void>>();
+  #closing = false;
+
+  constructor({ source, maxSessions, idleMs, log }: SessionTableOptions) {
+    this.#source = source;
+    this.#maxSessions = maxSessions;
+    this.#log = log;
+    this.#reaper = new IdleReaper(
+      idleMs,
+      () => this.#sessions.values(),
+      (session, reason) => {
+        session.become("closing");
+        void this.#end(session, "closed", reason);
+      },
+    );
+  }
+
+  async open(call: CallContext): Promise<OpenedSession> {
+    this.#admit();
+    const session = this.#register();
+    let vm: SessionVm;
+    try {
+      vm = await this.#source.claim(call);
+    } catch (error) {
+      this.#forget(session);
+      throw openFailure("open_failed", "no session could be opened", error, call.signal);
+    }
+    session.install(vm);
+    if (this.#closing || !session.become("ready")) {
+      await this.#end(session, "closed", "the server shut down");
+      throw shuttingDown();
+    }
+    this.#watch(session, vm);
+    this.#reaper.start();
+    return { sessionId: session.id };
+  }
+
+  async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult> {
+    const command = {
+      ...request,
+      command: new TextEncoder().encode(request.command),
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+    };
+    try {
+      return runResult(await this.#find(sessionId).use(call.signal, (vm, signal) => vm.run(command, signal)));
+    } catch (error) {
+      throw explainRefusal(error, request.cwd ?? "/root", "run_failed");
+    }
+  }
+
+  async writeFile(sessionId: string, path: string, content: Uint8Array, call: CallContext): Promise<void> {
+    try {
+      await this.#find(sessionId).use(call.signal, (vm, signal) => vm.putFile(path, content, signal));
+    } catch (error) {
+      throw explainRefusal(error, path, "write_failed");
+    }
+  }
+
+  /** Goes through even when the caller gives up: a session is never left between two machines. */
+  async reset(sessionId: string, call: CallContext): Promise<void> {
+    call.signal.throwIfAborted();
+    const session = this.#find(sessionId);
+    if (!session.become("resetting")) throw busy(session);
+    const reason = new SessionError(
+      "session_died",
+      `session ${sessionId} was reset during this call, and its files are gone. Run the command again.`,
+    );
+    const disposed = this.#dispose(session.surrender(reason));
+    try {
+      const vm = await this.#source.claim({ ...call, signal: new AbortController().signal });
+      session.install(vm);
+      this.#watch(session, vm);
+      if (!session.become("ready"))
+        await this.#dispose(session.surrender(diedUnderCall(sessionId, "it was closed")));
+    } catch (error) {
+      session.become("dead");
+      await this.#end(session, "dead", "its reset failed");
+      throw openFailure(
+        "reset_failed",
+        `session ${sessionId} could not be reset and is closed`,
+        error,
+        call.signal,
+      );
+    } finally {
+      await disposed;
+    }
+  }
+
+  async close(sessionId: string): Promise<void> {
+    const session = this.#find(sessionId);
+    if (!session.become("closing")) throw busy(session);
+    await this.#end(session, "closed", "it was closed");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing = true;
+    this.#reaper.stop();
+    for (const session of this.#sessions.values()) {
+      session.become("closing");
+      void this.#end(session, "closed", "the server shut down");
+    }
+    await Promise.all([...this.#disposals, this.#source[Symbol.asyncDispose]()]);
+  }
+
+  #admit(): void {
+    if (this.#closing) throw shuttingDown();
+    if (this.#sessions.size < this.#maxSessions) return;
+    throw new SessionError(
+      "session_cap",
+      `all ${this.#maxSessions} sessions are in use. Close one with close, or raise IGN_MCP_MAX_SESSIONS.`,
+    );
+  }
+
+  #register(): Session {
+    const session = new Session(newSessionId(), (from, to) =>
+      this.#log.info({ session: session.id, from, to }, "session"),
+    );
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  #find(sessionId: string): Session {
+    const session = this.#sessions.get(sessionId);
+    if (session && session.state !== "opening") return session;
+    const cause = this.#tombstones.causeOf(sessionId);
+    if (cause === null) {
+      throw new SessionError(
+        "unknown_session",
+        `there is no session '${sessionId}'. Open one with open_session and use the id it returns.`,
+      );
+    }
+    throw new SessionError(
+      "dead_session",
+      `session ${sessionId} has ended: ${cause}. Open a new one with open_session.`,
+    );
+  }
+
+  /** Frees the slot the moment the machine dies. */
+  #watch(session: Session, vm: SessionVm): void {
+    void vm.died.then((death) => {
+      if (!session.holds(vm) || !session.become("dead")) return;
+      void this.#end(session, "dead", describeDeath(death));
+    });
+  }
+
+  /** The session is out of the table before its machine is gone, and its id answers with the cause. */
+  async #end(session: Session, state: "closed" | "dead", cause: string): Promise<void> {
+    this.#tombstones.bury(session.id, cause);
+    this.#forget(session);
+    this.#log.info({ session: session.id, cause }, "session ended");
+    await this.#dispose(session.surrender(diedUnderCall(session.id, cause)));
+    if (state === "closed") session.become("closed");
+  }
+
+  #forget(session: Session): void {
+    this.#sessions.delete(session.id);
+  }
+
+  #dispose(vm: SessionVm | null): Promise<void> {
+    if (!vm) return Promise.resolve();
+    const disposal = vm[Symbol.asyncDispose]()
+      .catch((error: unknown) => this.#log.error({ err: error }, "a VM could not be ended"))
+      .finally(() => this.#disposals.delete(disposal));
+    this.#disposals.add(disposal);
+    return disposal;
+  }
+}
+
+function busy(session: Session): SessionError {
+  return new SessionError(
+    "session_busy",
+    `session ${session.id} is ${session.state}. Wait for that call to end, then try again.`,
+  );
+}
+
+function shuttingDown(): SessionError {
+  return new SessionError("shutting_down", "the server is shutting down");
+}
+
+function openFailure(
+  code: "open_failed" | "reset_failed",
+  what: string,
+  error: unknown,
+  signal: AbortSignal,
+): SessionError {
+  if (error instanceof SessionError) return error;
+  if (signal.aborted) return new SessionError("cancelled", "the call was cancelled", error);
+  return new SessionError(code, `${what}: ${error instanceof Error ? error.message : String(error)}`, error);
+}

@@ -1,0 +1,16 @@
+import type { CommandEnd, RunCommand } from "../guest/run-command.ts";
+import type { VmDeath } from "../vm/vm-death.ts";
+
+/** What a session needs of a machine; `vm/vm.ts` is the real one. */
+export interface SessionVm extends AsyncDisposable {
+  /** Settles with the first cause of death; never for a VM that was disposed of alive */
+  readonly died: Promise<VmDeath>;
+  run(command: RunCommand, signal: AbortSignal): Promise<CommandEnd>;
+  putFile(path: string, content: Uint8Array, signal: AbortSignal): Promise<void>;
+}
+
+/** Where sessions get their machines; `vm/clone-source.ts` is the real one. */
+export interface VmSource extends AsyncDisposable {
+  /** A machine that answered its probe, or a rejection with nothing left behind */
+  claim(call: { signal: AbortSignal; progress?: (message: string) => void }): Promise<SessionVm>;
+}

@@ -1,0 +1,46 @@
+import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { jailArgv } from "./jail.ts";
+import type { OpenBase } from "./open-base.ts";
+import { cloneArgv } from "./qemu/argv.ts";
+import { loadState } from "./qemu/migration.ts";
+import type { RuntimeDirectory } from "./runtime-directory.ts";
+import { Vm } from "./vm.ts";
+import { VmError } from "./vm-error.ts";
+import { Vmm } from "./vmm.ts";
+
+const RESTORE_DEADLINE_MS = 20_000;
+
+/** Restores one clone, paused. Nothing is left when it rejects. */
+export async function cloneBase(base: OpenBase, runtime: RuntimeDirectory, signal: AbortSignal): Promise<Vm> {
+  const dir = runtime.createVmDirectory();
+  try {
+    const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal);
+    try {
+      await loadState(vmm.qmp, base.paths.statePath, RESTORE_DEADLINE_MS, signal);
+      return new Vm(vmm, dir, base.manifest.agentBuild);
+    } catch (error) {
+      await vmm[Symbol.asyncDispose]();
+      signal.throwIfAborted();
+      throw new VmError(
+        "clone_failed",
+        `base '${base.name}' could not be restored: ${vmm.complaint()}`,
+        error,
+      );
+    }
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function cloneCommand({ qemu, jail, spec, paths, image }: OpenBase, vmDir: string): string[] {
+  const jailed = jailArgv(jail, {
+    prefix: qemu.prefix,
+    readOnlyPaths: [paths.dir, image.rootfsPath],
+    writablePaths: [vmDir],
+    devicePaths: spec.acceleration === "kvm" ? ["/dev/kvm"] : [],
+    net: spec.net,
+  });
+  return [...jailed, qemu.path, ...cloneArgv(spec, vmDir, dirname(paths.memoryPath))];
+}

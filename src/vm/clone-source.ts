@@ -1,0 +1,160 @@
+import { stat } from "node:fs/promises";
+import type { Logger } from "../base/logger.ts";
+import { within } from "../base/wait.ts";
+import type { Config } from "../config/config.ts";
+import { buildBase } from "./base-builder.ts";
+import { cloneBase } from "./clone-base.ts";
+import { ClonePool } from "./clone-pool.ts";
+import { baseNameFor, findGround, type OpenBase, openBase } from "./open-base.ts";
+import { RuntimeDirectory } from "./runtime-directory.ts";
+import type { Vm } from "./vm.ts";
+import { VmError } from "./vm-error.ts";
+
+/** Longest a caller waits for a base that is being built; the build itself goes on */
+const BASE_DEADLINE_MS = 600_000;
+
+export interface ClaimCall {
+  signal: AbortSignal;
+  progress?: (message: string) => void;
+}
+
+interface Supply {
+  base: OpenBase;
+  /** Changes whenever the base on disk is replaced */
+  baseMark: string;
+}
+
+/**
+ * Where sessions get their clones: from the pool, else restored at once. The base is opened, or built, at the first
+ * claim; before that nothing exists.
+ */
+export class CloneSource implements AsyncDisposable {
+  readonly #config: Config;
+  readonly #log: Logger;
+  readonly #listeners = new Set<(message: string) => void>();
+  readonly #lifetime = new AbortController();
+  readonly #pool: ClonePool;
+  #runtime: RuntimeDirectory | null = null;
+  #supply: Promise<Supply> | null = null;
+
+  constructor(config: Config, log: Logger) {
+    this.#config = config;
+    this.#log = log;
+    this.#pool = new ClonePool({ size: config.poolSize, prepare: (signal) => this.#prepare(signal), log });
+  }
+
+  /** A clone that is awake and answered its probe. The caller owns it. Rejects with nothing left behind. */
+  async claim(call: ClaimCall): Promise<Vm> {
+    const { base } = await this.#ready(call);
+    const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
+    const vm = (await this.#claimPooled(signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
+    this.#pool.fill();
+    return vm;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#lifetime.abort(new VmError("closed", "the server is shutting down"));
+    await this.#pool[Symbol.asyncDispose]();
+    await this.#supply?.catch(() => undefined);
+    this.#runtime?.[Symbol.dispose]();
+  }
+
+  async #claimPooled(signal: AbortSignal): Promise<Vm | null> {
+    const vm = this.#pool.take();
+    if (!vm) return null;
+    try {
+      await vm.awaken(signal);
+      return vm;
+    } catch (error) {
+      await vm[Symbol.asyncDispose]();
+      signal.throwIfAborted();
+      this.#log.warn({ error: String(error) }, "a pooled clone did not wake; a fresh one takes its place");
+      return null;
+    }
+  }
+
+  async #cloneAwake(base: OpenBase, signal: AbortSignal, progress?: (message: string) => void): Promise<Vm> {
+    progress?.("cloning the base");
+    const vm = await cloneBase(base, this.#openRuntime(), signal);
+    try {
+      progress?.("waking the clone");
+      await vm.awaken(signal);
+      return vm;
+    } catch (error) {
+      await vm[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #prepare(signal: AbortSignal): Promise<Vm> {
+    const { base } = await this.#ready({ signal });
+    const vm = await cloneBase(base, this.#openRuntime(), signal);
+    try {
+      await vm.exerciseAndPause(signal);
+      return vm;
+    } catch (error) {
+      await vm[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #openRuntime(): RuntimeDirectory {
+    this.#runtime ??= RuntimeDirectory.open();
+    return this.#runtime;
+  }
+
+  /** One caller that gives up does not stop the base for the others. */
+  async #ready({ signal, progress }: ClaimCall): Promise<Supply> {
+    if (progress) this.#listeners.add(progress);
+    try {
+      if (this.#supply && (await this.#isStale(await this.#supply))) this.#supply = null;
+      this.#supply ??= this.#openOrBuild().catch((error) => {
+        this.#supply = null;
+        throw error;
+      });
+      return await within(this.#supply, BASE_DEADLINE_MS, "the base", signal);
+    } finally {
+      if (progress) this.#listeners.delete(progress);
+    }
+  }
+
+  async #isStale({ base, baseMark }: Supply): Promise<boolean> {
+    return (await markOf(base.paths.manifestPath)) !== baseMark;
+  }
+
+  async #openOrBuild(): Promise<Supply> {
+    const name = baseNameFor(this.#config);
+    const ground = await findGround(this.#config);
+    if (ground.jail !== "bwrap") {
+      this.#log.warn(
+        { jail: ground.jail },
+        "bubblewrap does not work here: VMMs are confined by QEMU's seccomp filter only",
+      );
+    }
+    const signal = this.#lifetime.signal;
+    const base =
+      (await openBase(this.#config, ground, name, signal)) ??
+      (await buildBase(this.#config, {
+        name,
+        force: false,
+        signal,
+        progress: (message) => this.#report(message),
+      }));
+    return { base, baseMark: await markOf(base.paths.manifestPath) };
+  }
+
+  #report(message: string): void {
+    this.#log.info({ base: baseNameFor(this.#config) }, message);
+    for (const listener of this.#listeners) listener(`building the base: ${message}`);
+  }
+}
+
+async function markOf(path: string): Promise<string> {
+  try {
+    const { ino, mtimeNs } = await stat(path, { bigint: true });
+    return `${ino}:${mtimeNs}`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "gone";
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { identityOf, isAlive, isProcessIdentity } from "../base/process-identity.ts";
+import { VmError } from "./vm-error.ts";
+
+/** sun_path of macOS, the shorter one, with its final NUL */
+const MAX_SOCKET_PATH_BYTES = 104;
+/** Room for "/<pid>-<start>/<vm number>/console.sock" */
+const SOCKET_SUFFIX_BYTES = 48;
+
+/**
+ * Where this server keeps its VMs' sockets: `<root>/<pid>-<start time>/<number>/`, private to the user.
+ * Nothing is created before the first VM, and nothing is left when the last one is gone.
+ */
+export class RuntimeDirectory implements Disposable {
+  readonly path: string;
+  readonly #root: string;
+  #nextVm = 1;
+
+  private constructor(root: string, path: string) {
+    this.#root = root;
+    this.path = path;
+  }
+
+  /** Picks the first usable root and sweeps what dead servers left in it. */
+  static open(candidates: string[] = rootCandidates()): RuntimeDirectory {
+    const identity = identityOf(process.pid);
+    const failures: string[] = [];
+    for (const root of candidates) {
+      const problem = rootProblem(root);
+      if (problem !== null) {
+        failures.push(`${root} ${problem}`);
+        continue;
+      }
+      sweepDeadServers(root);
+      return new RuntimeDirectory(root, join(root, identity ?? `${process.pid}-0`));
+    }
+    throw new VmError(
+      "runtime_dir",
+      `no directory for VM sockets: ${failures.join("; ")}. Set XDG_RUNTIME_DIR to a writable directory with a short path`,
+    );
+  }
+
+  /** A new empty directory for one VM. Its owner removes it. */
+  createVmDirectory(): string {
+    const path = join(this.path, String(this.#nextVm++));
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+    try {
+      rmdirSync(this.#root);
+    } catch (error) {
+      // Another server's directory is in it, or it was never made.
+      if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? ""))
+        throw error;
+    }
+  }
+}
+
+/** Clients pass almost no environment, so each place has a fallback. */
+function rootCandidates(): string[] {
+  const uid = process.getuid?.() ?? 0;
+  const runtimeDir = process.env["XDG_RUNTIME_DIR"];
+  return [
+    ...(runtimeDir?.startsWith("/") ? [join(runtimeDir, "ignition")] : []),
+    join(tmpdir(), `ignition-${uid}`),
+    `/tmp/ignition-${uid}`,
+    `/dev/shm/ignition-${uid}`,
+  ];
+}
+
+/** Null when the root is ours, private and writable. */
+function rootProblem(root: string): string | null {
+  if (Buffer.byteLength(root) > MAX_SOCKET_PATH_BYTES - SOCKET_SUFFIX_BYTES)
+    return "is too long for a socket path";
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    const probe = join(root, `probe-${process.pid}`);
+    mkdirSync(probe);
+    rmdirSync(probe);
+    const { uid, mode } = statSync(root);
+    if (uid !== process.getuid?.()) return "belongs to another user";
+    return (mode & 0o077) === 0 ? null : "is open to other users (chmod 700 it)";
+  } catch (error) {
+    return `is not writable (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
+  }
+}
+
+function sweepDeadServers(root: string): void {
+  for (const name of readdirSync(root)) {
+    if (isProcessIdentity(name) && !isAlive(name)) rmSync(join(root, name), { recursive: true, force: true });
+  }
+}

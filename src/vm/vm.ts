@@ -1,0 +1,149 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { within } from "../base/wait.ts";
+import { AgentClient } from "../guest/agent-client.ts";
+import { AgentError } from "../guest/agent-error.ts";
+import { newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
+import { type CommandEnd, type RunCommand, runCommand } from "../guest/run-command.ts";
+import { putFile } from "../guest/transfer-file.ts";
+import { AGENT_SOCKET } from "./machine-spec.ts";
+import type { VmDeath } from "./vm-death.ts";
+import { VmError } from "./vm-error.ts";
+import type { Vmm } from "./vmm.ts";
+
+const CONNECT_DEADLINE_MS = 15_000;
+const PROBE_TIMEOUT_MS = 15_000;
+/** A dying VMM closes the agent's socket first; its own end says more, and follows at once. */
+const VMM_END_GRACE_MS = 500;
+const PANIC_LINE = "Kernel panic - not syncing";
+const PROBE: RunCommand = {
+  command: new TextEncoder().encode(":"),
+  stdin: null,
+  cwd: null,
+  timeoutMs: PROBE_TIMEOUT_MS,
+  maxOutputBytes: 0,
+};
+
+/** A clone: a restored VMM and, once awake, the connection to its agent. Owns the VMM and its directory. */
+export class Vm implements AsyncDisposable {
+  readonly #vmm: Vmm;
+  readonly #dir: string;
+  readonly #agentBuild: string;
+  readonly #died = Promise.withResolvers<VmDeath>();
+  #agent: AgentClient | null = null;
+  #guestStopped = false;
+  #disposal: Promise<void> | null = null;
+
+  constructor(vmm: Vmm, dir: string, agentBuild: string) {
+    this.#vmm = vmm;
+    this.#dir = dir;
+    this.#agentBuild = agentBuild;
+    vmm.qmp.onEvent(({ event, data }) => {
+      if (event === "SHUTDOWN" && data["guest"] === true) this.#guestStopped = true;
+    });
+    void vmm.ended.then((end) => this.#die(this.#stopCause() ?? { kind: "vmm_exited", end }));
+  }
+
+  /** Settles with the first cause of death. Never settles for a VM that was disposed of alive. */
+  get died(): Promise<VmDeath> {
+    return this.#died.promise;
+  }
+
+  get vmmPid(): number {
+    return this.#vmm.pid;
+  }
+
+  /**
+   * Lets a paused clone go on and makes it one of its kind: its identity is acknowledged before the probe,
+   * and the probe is answered before this resolves.
+   */
+  async awaken(signal: AbortSignal): Promise<void> {
+    const resumed = this.#vmm.qmp.execute("cont");
+    this.#agent ??= await this.#connect(signal);
+    await resumed;
+    await tellCloned(this.#agent, newCloneIdentity(), signal);
+    await this.#probe(signal);
+  }
+
+  /** Warms the translator with what an open does, then stops the clone, so that it costs no CPU while it waits. */
+  async exerciseAndPause(signal: AbortSignal): Promise<void> {
+    await this.awaken(signal);
+    await this.#probe(signal);
+    await this.#vmm.qmp.execute("stop");
+  }
+
+  run(command: RunCommand, signal: AbortSignal): Promise<CommandEnd> {
+    return this.#watched(runCommand(this.#connected(), command, signal));
+  }
+
+  putFile(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
+    return this.#watched(putFile(this.#connected(), path, content, signal));
+  }
+
+  /** The agent's connection, for streams this class has no method for. */
+  get agent(): AgentClient {
+    return this.#connected();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#disposal ??= this.#dispose();
+    return this.#disposal;
+  }
+
+  async #dispose(): Promise<void> {
+    this.#agent?.close();
+    await this.#vmm[Symbol.asyncDispose]();
+    await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  async #connect(signal: AbortSignal): Promise<AgentClient> {
+    const agent = await AgentClient.connect({
+      path: join(this.#dir, AGENT_SOCKET),
+      deadlineMs: CONNECT_DEADLINE_MS,
+      signal,
+      onLost: (error) => void this.#agentLost(error),
+    });
+    if (agent.hello.build === this.#agentBuild) return agent;
+    agent.close();
+    throw new AgentError(
+      "agent_mismatch",
+      `the agent in the guest is build ${agent.hello.build}, the base says ${this.#agentBuild}; rebuild the base`,
+    );
+  }
+
+  async #probe(signal: AbortSignal): Promise<void> {
+    const { exit } = await runCommand(this.#connected(), PROBE, signal);
+    if (exit.exit_code !== 0)
+      throw new VmError("clone_failed", "the clone cannot run a command: its probe failed");
+  }
+
+  #connected(): AgentClient {
+    if (this.#disposal) throw new VmError("closed", "the VM was ended");
+    if (!this.#agent) throw new VmError("closed", "the VM is not awake");
+    return this.#agent;
+  }
+
+  /** An agent that misses the host's own deadline is as good as dead, and its VM with it. */
+  async #watched<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof AgentError && error.code === "agent_silent") this.#die({ kind: "agent_silent" });
+      throw error;
+    }
+  }
+
+  async #agentLost(error: AgentError): Promise<void> {
+    await within(this.#vmm.ended, VMM_END_GRACE_MS, "QEMU's end").catch(() => undefined);
+    this.#die(this.#stopCause() ?? { kind: error.code === "agent_invalid" ? "agent_invalid" : "agent_lost" });
+  }
+
+  #stopCause(): VmDeath | null {
+    if (this.#vmm.console.text().includes(PANIC_LINE)) return { kind: "guest_panic" };
+    return this.#guestStopped ? { kind: "guest_stopped" } : null;
+  }
+
+  #die(death: VmDeath): void {
+    if (!this.#disposal) this.#died.resolve(death);
+  }
+}

@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Socket, Subprocess, UnixSocketListener } from "bun";
+import { DeadlineError, within } from "../base/wait.ts";
+import { ByteTail } from "./byte-tail.ts";
+import { CONSOLE_SOCKET, QMP_SOCKET } from "./machine-spec.ts";
+import { Qmp } from "./qemu/qmp.ts";
+import { VmError } from "./vm-error.ts";
+
+const CONSOLE_TAIL_BYTES = 16_384;
+const STDERR_TAIL_BYTES = 4096;
+/** From spawn to QEMU's greeting; 50-70 ms on an idle machine */
+const GREETING_DEADLINE_MS = 20_000;
+const KILL_DEADLINE_MS = 5000;
+
+/** How a VMM's process ended. Exactly one of the two is not null. */
+export interface VmmEnd {
+  exitCode: number | null;
+  signal: string | null;
+}
+
+/** A QEMU process, its QMP and its console. Owns its pid and sockets; the directory belongs to the caller. */
+export class Vmm implements AsyncDisposable {
+  readonly qmp: Qmp;
+  readonly console = new ByteTail(CONSOLE_TAIL_BYTES);
+  readonly ended: Promise<VmmEnd>;
+  readonly #child: Subprocess;
+  readonly #listeners: UnixSocketListener<undefined>[];
+  readonly #stderr = new ByteTail(STDERR_TAIL_BYTES);
+  readonly #sockets = new Set<Socket<undefined>>();
+  #stderrDone: Promise<void> = Promise.resolve();
+
+  private constructor(argv: string[], vmDir: string) {
+    let qmpSocket: Socket<undefined> | null = null;
+    this.qmp = new Qmp((line) => qmpSocket?.write(line));
+    this.#listeners = [
+      this.#listen(
+        join(vmDir, QMP_SOCKET),
+        (bytes) => this.qmp.receive(bytes),
+        (socket) => {
+          qmpSocket = socket;
+        },
+      ),
+      this.#listen(join(vmDir, CONSOLE_SOCKET), (bytes) => this.console.push(bytes)),
+    ];
+    // A detached child does not get the terminal's Ctrl-C, so the server can end it in order.
+    const child = Bun.spawn(argv, {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+      detached: true,
+      env: {},
+    });
+    this.#child = child;
+    this.#stderrDone = this.#collectStderr(child.stderr);
+    this.ended = child.exited.then(() => {
+      this.qmp.end("ended");
+      return { exitCode: child.exitCode, signal: child.signalCode };
+    });
+  }
+
+  /** Starts QEMU and waits until it takes commands. Nothing is left when it rejects. */
+  static async start(argv: string[], vmDir: string, signal?: AbortSignal): Promise<Vmm> {
+    const vmm = new Vmm(argv, vmDir);
+    try {
+      await vmm.qmp.open(GREETING_DEADLINE_MS, signal);
+      for (const listener of vmm.#listeners) listener.stop();
+      return vmm;
+    } catch (error) {
+      await vmm[Symbol.asyncDispose]();
+      signal?.throwIfAborted();
+      throw new VmError("vmm_failed", `QEMU did not start: ${vmm.complaint()}`, error);
+    }
+  }
+
+  /** The last lines QEMU wrote to stderr, for a person. */
+  complaint(): string {
+    return this.#stderr.text().trim() || "it gave no reason";
+  }
+
+  /** Pid of QEMU itself, which under bubblewrap is not our child but our child's; for measuring. */
+  get pid(): number {
+    return innermostChild(this.#child.pid);
+  }
+
+  /** Kills QEMU and resolves when its process is gone. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.qmp.end("was ended");
+    killTree(this.#child.pid);
+    try {
+      await within(this.ended, KILL_DEADLINE_MS, "QEMU's end");
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+      this.#child.kill("SIGKILL");
+      await this.ended;
+    } finally {
+      for (const listener of this.#listeners) listener.stop(true);
+      for (const socket of this.#sockets) socket.terminate();
+    }
+    await this.#stderrDone;
+  }
+
+  #listen(
+    path: string,
+    onBytes: (bytes: Uint8Array) => void,
+    onOpen?: (socket: Socket<undefined>) => void,
+  ): UnixSocketListener<undefined> {
+    return Bun.listen<undefined>({
+      unix: path,
+      socket: {
+        open: (socket) => {
+          this.#sockets.add(socket);
+          onOpen?.(socket);
+        },
+        data: (_, bytes) => onBytes(bytes),
+        close: (socket) => {
+          this.#sockets.delete(socket);
+        },
+      },
+    });
+  }
+
+  async #collectStderr(stream: ReadableStream<Uint8Array>): Promise<void> {
+    for await (const bytes of stream) this.#stderr.push(bytes);
+  }
+}
+
+/**
+ * Kills QEMU rather than the bubblewrap around it: then bubblewrap's end means that QEMU is gone,
+ * not merely that the kernel was asked to kill it.
+ */
+function killTree(pid: number): void {
+  const target = innermostChild(pid);
+  try {
+    process.kill(target, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+function innermostChild(pid: number): number {
+  for (let current = pid; ; ) {
+    const child = onlyChild(current);
+    if (child === null) return current;
+    current = child;
+  }
+}
+
+function onlyChild(pid: number): number | null {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim();
+    return children === "" ? null : Number(children.split(" ")[0]);
+  } catch (error) {
+    // The process is gone, or this system has no /proc: then the child itself is all we know.
+    if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
+    throw error;
+  }
+}
