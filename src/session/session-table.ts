@@ -189,8 +189,8 @@ export class SessionTable implements SessionService {
 
   #dispose(vm: SessionVm | null): Promise<void> {
     if (!vm) return Promise.resolve();
-    const disposal = vm[Symbol.asyncDispose]()
-      .catch((error: unknown) => this.#log.error({ err: error }, "a VM could not be ended"))
+    const disposal = Promise.resolve(vm[Symbol.asyncDispose]())
+      .catch((err: unknown) => this.#log.error({ err }, "a VM could not be ended"))
       .finally(() => this.#disposals.delete(disposal));
     this.#disposals.add(disposal);
     return disposal;
