@@ -1,0 +1,90 @@
+import { Command, InvalidArgumentError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
+import type { Config } from "../config/config.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { VARIABLES } from "../config/variables.ts";
+import { BaseCommands } from "./base-commands.ts";
+import type { ConsoleOutput } from "./console-output.ts";
+import type { ExitCode } from "./exit-codes.ts";
+import { loadBaseActions } from "./load-base-actions.ts";
+import { formatTable } from "./table.ts";
+
+export interface ProgramParts {
+  output: ConsoleOutput;
+  /** Aborted by Ctrl-C */
+  signal: AbortSignal;
+  /** Called once with what the command that ran ended with */
+  onExit: (code: ExitCode) => void;
+}
+
+/** The command line. Throws `CommanderError` for one that makes no sense, and after --help and --version. */
+export function createProgram(parts: ProgramParts): Command {
+  const program = new Command("ignition-mcp")
+    .description("Gives any MCP agent its own computer. Without a command it serves MCP on stdin and stdout.")
+    .version(packageJson.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => parts.output.stdout.write(text),
+      writeErr: (text) => parts.output.stderr.write(text),
+    })
+    .showHelpAfterError("(see ignition-mcp --help)")
+    .addHelpText("after", () => `\n${environmentHelp()}`);
+  program
+    .command("serve")
+    .description("serve MCP on stdin and stdout (the default)")
+    .action(async () => {
+      const { serve } = await import("./serve.ts");
+      parts.onExit(await serve(loadConfig(process.env)));
+    });
+  addBaseCommands(program, parts);
+  return program;
+}
+
+function addBaseCommands(program: Command, { output, signal, onExit }: ProgramParts): void {
+  const base = program
+    .command("base")
+    .description("build and look after the warm bases sessions are cloned from");
+  const act = async (work: (commands: BaseCommands, config: Config) => Promise<ExitCode>) => {
+    const config = loadConfig(process.env);
+    onExit(await work(new BaseCommands(config, await loadBaseActions(), output), config));
+  };
+  base
+    .command("build")
+    .argument("[name]", "base to build; IGN_MCP_BASE by default", baseName)
+    .option("--force", "replace a base of that name", false)
+    .description("boot the image once and snapshot it")
+    .action((name: string | undefined, { force }: { force: boolean }) =>
+      act((commands, config) => commands.build(name ?? config.baseName, force, signal)),
+    );
+  base
+    .command("ls")
+    .option("--json", "print JSON", false)
+    .description("list the bases in the store")
+    .action(({ json }: { json: boolean }) => act((commands) => commands.list(json)));
+  base
+    .command("rm")
+    .argument("<name>", "base to delete", baseName)
+    .description("delete a base")
+    .action((name: string) => act((commands) => commands.remove(name)));
+  base
+    .command("verify")
+    .argument("[name]", "base to check; IGN_MCP_BASE by default", baseName)
+    .description("check that a base is whole and fits this binary, QEMU and image")
+    .action((name: string | undefined) =>
+      act((commands, config) => commands.verify(name ?? config.baseName)),
+    );
+}
+
+function baseName(text: string): string {
+  const { parse, allowed } = VARIABLES.IGN_MCP_BASE;
+  if (!parse.safeParse(text).success) throw new InvalidArgumentError(`A base name must be ${allowed}.`);
+  return text;
+}
+
+function environmentHelp(): string {
+  const rows = Object.entries(VARIABLES).map(([name, { meaning, fallback }]) => [
+    `  ${name}`,
+    `${meaning} (${fallback})`,
+  ]);
+  return `Environment (default):\n${formatTable(rows)}\n<image> is the first of image/ beside the executable, ../share/ignition/image, ~/.local/share/ignition/image.`;
+}

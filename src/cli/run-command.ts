@@ -1,0 +1,38 @@
+import { CommanderError } from "commander";
+import { Fault } from "../base/fault.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { type ConsoleOutput, print } from "./console-output.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { createProgram } from "./program.ts";
+
+/** Runs one command line (without the executable) and resolves with the exit code; all is printed by then. */
+export async function runCommand(
+  args: readonly string[],
+  output: ConsoleOutput = process,
+): Promise<ExitCode> {
+  const interrupt = new AbortController();
+  let code: ExitCode = EXIT.ok;
+  const program = createProgram({ output, signal: interrupt.signal, onExit: (ended) => (code = ended) });
+  const onSigint = () => interrupt.abort();
+  process.once("SIGINT", onSigint);
+  try {
+    await program.parseAsync(args.length === 0 ? ["serve"] : args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (interrupt.signal.aborted) return EXIT.interrupted;
+    return await explain(error, output);
+  } finally {
+    process.off("SIGINT", onSigint);
+  }
+}
+
+async function explain(error: unknown, { stderr }: ConsoleOutput): Promise<ExitCode> {
+  // commander has printed its own message
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof Fault) {
+    await print(stderr, `ignition-mcp: ${error.message}`);
+    return error instanceof ConfigError ? EXIT.badConfig : EXIT.failed;
+  }
+  await print(stderr, `ignition-mcp: a bug: ${error instanceof Error ? error.stack : String(error)}`);
+  return EXIT.bug;
+}

@@ -1,0 +1,21 @@
+import type { Config } from "../config/config.ts";
+import { serveStdio } from "../mcp/serve-stdio.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { createStderrLogger } from "./stderr-logger.ts";
+
+/** The MCP server on stdin and stdout; ends when its client does. */
+export async function serve(config: Config): Promise<ExitCode> {
+  const log = createStderrLogger(config.logLevel);
+  const exitOnBug = (error: unknown) => {
+    log.error({ err: error }, "ending because of a bug");
+    process.exit(EXIT.bug); // the kernel ends the VMs with us
+  };
+  process.on("uncaughtException", exitOnBug);
+  process.on("unhandledRejection", exitOnBug);
+  const createSessions = async () => {
+    const { createSessionService } = await import("../session/create-session-service.ts");
+    return createSessionService(config, log);
+  };
+  await serveStdio(config, createSessions, log);
+  return EXIT.ok;
+}

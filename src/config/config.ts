@@ -1,0 +1,27 @@
+import type { LogLevel } from "../base/logger.ts";
+
+export type Accel = "kvm" | "hvf" | "tcg";
+
+/** Everything the environment decides. All paths are absolute. */
+export interface Config {
+  kernelPath: string;
+  rootfsPath: string;
+  /** Beside the kernel, as is the manifest */
+  initramfsPath: string;
+  imageManifestPath: string;
+  /** Directory of bases */
+  storePath: string;
+  baseName: string;
+  maxSessions: number;
+  /** Unused time after which a session is closed, in `ms` */
+  idleMs: number;
+  net: boolean;
+  /** Forced acceleration; null to find out */
+  accel: Accel | null;
+  /** Guest memory, in `bytes` */
+  memoryBytes: number;
+  cpus: number;
+  /** Clones kept ready ahead of the next open; 0 for none */
+  poolSize: number;
+  logLevel: LogLevel;
+}

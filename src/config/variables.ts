@@ -1,0 +1,74 @@
+import { isAbsolute } from "node:path";
+import * as z from "zod";
+import { LOG_LEVELS } from "../base/logger.ts";
+
+export const BASE_NAME_PATTERN = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** One environment variable: how its text becomes a value, and the words for help and errors. */
+interface Variable<Value> {
+  parse: z.ZodType<Value, string>;
+  /** Completes "it must be …" */
+  allowed: string;
+  meaning: string;
+  /** The default, in words */
+  fallback: string;
+}
+
+function wholeNumber(min: number, max: number, meaning: string, fallback: number): Variable<number> {
+  return {
+    parse: z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number)
+      .pipe(z.number().min(min).max(max)),
+    allowed: `a whole number from ${min} to ${max}`,
+    meaning,
+    fallback: String(fallback),
+  };
+}
+
+function absolutePath(meaning: string, fallback: string): Variable<string> {
+  return {
+    parse: z.string().refine((text) => isAbsolute(text) && !text.includes("\0")),
+    allowed: "an absolute path (it is not resolved against the current directory, and ~ is not expanded)",
+    meaning,
+    fallback,
+  };
+}
+
+function choice<const Value extends string>(
+  values: readonly Value[],
+  meaning: string,
+  fallback: string,
+): Variable<Value> {
+  return { parse: z.enum(values), allowed: `one of ${values.join(", ")}`, meaning, fallback };
+}
+
+/** All variables that are known, by name. Any other name that starts with IGN_MCP_ is refused. */
+export const VARIABLES = {
+  IGN_MCP_KERNEL: absolutePath("Guest kernel; initramfs and image.json lie beside it", "<image>/vmlinuz"),
+  IGN_MCP_ROOTFS: absolutePath("Guest root file system", "<image>/rootfs-tools.ext4"),
+  IGN_MCP_STORE: absolutePath("Directory of bases", "~/.local/share/ignition"),
+  IGN_MCP_BASE: {
+    parse: z.string().regex(BASE_NAME_PATTERN),
+    allowed: "1 to 64 of a-z 0-9 . _ - and start with a letter or digit",
+    meaning: "Name of the warm base",
+    fallback: "tools-base",
+  },
+  IGN_MCP_MAX_SESSIONS: wholeNumber(1, 1024, "Most sessions at once", 8),
+  IGN_MCP_IDLE_SECS: wholeNumber(1, 604_800, "Seconds after which an unused session is closed", 600),
+  IGN_MCP_NET: {
+    parse: z.string().transform(() => true),
+    allowed: "any value",
+    meaning: "Any value at all gives sessions a network",
+    fallback: "unset: no network",
+  },
+  IGN_MCP_ACCEL: choice(["kvm", "hvf", "tcg"], "Forced acceleration", "found out"),
+  IGN_MCP_MEM: wholeNumber(128, 65_536, "Guest memory in MiB", 512),
+  IGN_MCP_CPUS: wholeNumber(1, 8, "Guest processors", 1),
+  IGN_MCP_POOL: wholeNumber(0, 64, "Clones kept ready for the next open_session", 1),
+  IGN_MCP_CARRIER: choice(["native", "twin"], "Forced implementation of the session socket", "found out"),
+  IGN_MCP_LOG: choice(LOG_LEVELS, "Least severe lines written to stderr", "warn"),
+} satisfies Record<string, Variable<unknown>>;
+
+export type VariableName = keyof typeof VARIABLES;
