@@ -9,16 +9,20 @@ export function vmsOf(serverPid: number): ProcessInfo[] {
   return descendantsOf(serverPid).filter((info) => VM_NAMES.test(info.name));
 }
 
-/** VM processes that belong to a test: those seen earlier that still live, and any that name its directory. */
-export function remainingVms(home: TestHome, seen: ProcessInfo[] = []): ProcessInfo[] {
-  const stillAlive = seen.filter((info) => {
+/** Those of the processes that have not ended; a pid that was given out again does not count. */
+export function stillAlive(seen: ProcessInfo[]): ProcessInfo[] {
+  return seen.filter((info) => {
     const now = readProcess(info.pid);
     return now !== null && now.startTicks === info.startTicks && now.state !== "Z";
   });
+}
+
+/** VM processes that belong to a test: those seen earlier that still live, and any that name its directory. */
+export function remainingVms(home: TestHome, seen: ProcessInfo[] = []): ProcessInfo[] {
   const tagged = listProcesses().filter(
     (info) => VM_NAMES.test(info.name) && info.state !== "Z" && mentionsPath(info.pid, home.path),
   );
-  return [...new Map([...stillAlive, ...tagged].map((info) => [info.pid, info])).values()];
+  return [...new Map([...stillAlive(seen), ...tagged].map((info) => [info.pid, info])).values()];
 }
 
 /** Sockets and directories servers left in the test's runtime directory, relative to it. */
