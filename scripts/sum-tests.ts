@@ -95,17 +95,19 @@ function statusHint(status: number): string {
 }
 
 function readSuites(resultsPath: string): SuiteFiles[] {
-  return readdirSync(resultsPath).map((name) => {
-    const path = (file: string) => join(resultsPath, name, file);
-    const read = (file: string) => (existsSync(path(file)) ? readFileSync(path(file), "utf8") : "");
-    const isBunSuite = read("log").startsWith("bun test ") || existsSync(path("junit.xml"));
-    return {
-      name,
-      log: read("log"),
-      status: Number(read("status") || 1),
-      junit: isBunSuite ? read("junit.xml") : null,
-    };
-  });
+  return readdirSync(resultsPath)
+    .sort()
+    .map((name) => {
+      const path = (file: string) => join(resultsPath, name, file);
+      const read = (file: string) => (existsSync(path(file)) ? readFileSync(path(file), "utf8") : "");
+      const isBunSuite = read("log").startsWith("bun test ") || existsSync(path("junit.xml"));
+      return {
+        name,
+        log: read("log"),
+        status: Number(read("status") || 1),
+        junit: isBunSuite ? read("junit.xml") : null,
+      };
+    });
 }
 
 function main(resultsPath: string): number {
