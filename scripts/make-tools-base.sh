@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the warm base that sessions are cloned from, with the executable and image in dist/.
-# Usage: scripts/make-tools-base.sh [name]   (default: IGN_MCP_BASE, else tools-base)
+# Usage: scripts/make-tools-base.sh [--force] [name]   (default: IGN_MCP_BASE, else tools-base)
 set -euo pipefail
 executable=$(dirname "$0")/../dist/ignition-mcp
 if [ ! -x "$executable" ]; then
