@@ -1,7 +1,5 @@
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { sha256OfFile } from "../base/file-hash.ts";
-import { type BaseManifest, readBaseManifest, rebuildHint } from "./base-manifest.ts";
 import { MEMORY_FILE, STATE_FILE } from "./machine-spec.ts";
 import { VmError } from "./vm-error.ts";
 
@@ -32,44 +30,13 @@ export function basePaths(storePath: string, name: string): BasePaths {
   };
 }
 
-export interface ListedBase {
-  name: string;
-  /** Null when the manifest cannot be read; `problem` says why */
-  manifest: BaseManifest | null;
-  problem: string | null;
-  /** Space taken on disk; memory.bin is sparse */
-  diskBytes: number;
-}
-
-export async function listBases(config: { storePath: string }): Promise<ListedBase[]> {
-  let names: string[];
+/** Names of all bases, whether they can be used or not. */
+export async function baseNames(storePath: string): Promise<string[]> {
   try {
-    names = await readdir(snapshotsDir(config.storePath));
+    const names = await readdir(snapshotsDir(storePath));
+    return names.filter((name) => !name.startsWith(".")).sort();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-  const visible = names.filter((name) => !name.startsWith(".")).sort();
-  return await Promise.all(visible.map((name) => describeBase(config.storePath, name)));
-}
-
-async function describeBase(storePath: string, name: string): Promise<ListedBase> {
-  const paths = basePaths(storePath, name);
-  const sizes = await Promise.all([paths.memoryPath, paths.statePath].map(diskBytes));
-  const listed = { name, diskBytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };
-  try {
-    const manifest = await readBaseManifest(paths.manifestPath, name);
-    return { ...listed, manifest, problem: manifest ? null : "it has no manifest" };
-  } catch (error) {
-    return { ...listed, manifest: null, problem: (error as Error).message };
-  }
-}
-
-async function diskBytes(path: string): Promise<number> {
-  try {
-    return (await stat(path)).blocks * 512;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
     throw error;
   }
 }
@@ -81,43 +48,13 @@ export async function removeBase(config: { storePath: string }, name: string): P
     await rm(dir, { recursive: true });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw new VmError(
-      "base_missing",
-      `there is no base '${name}' in ${config.storePath}. List them: ignition-mcp base ls`,
-    );
+    throw baseMissing(config.storePath, name);
   }
 }
 
-/** Reads every byte of a base. Rejects with `base_missing` or `base_damaged`. */
-export async function verifyBaseFiles(storePath: string, name: string): Promise<BaseManifest> {
-  const paths = basePaths(storePath, name);
-  const manifest = await readBaseManifest(paths.manifestPath, name);
-  if (!manifest) {
-    throw new VmError(
-      "base_missing",
-      `there is no base '${name}' in ${storePath}. Build it: ignition-mcp base build ${name}`,
-    );
-  }
-  const { memory, state } = manifest.files;
-  for (const [path, expected] of [
-    [paths.memoryPath, memory],
-    [paths.statePath, state],
-  ] as const) {
-    if ((await sha256OrNull(path)) !== expected.sha256) {
-      throw new VmError(
-        "base_damaged",
-        `base '${name}' is damaged: ${path} is not what its manifest says. ${rebuildHint(name)}`,
-      );
-    }
-  }
-  return manifest;
-}
-
-async function sha256OrNull(path: string): Promise<string | null> {
-  try {
-    return await sha256OfFile(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
+export function baseMissing(storePath: string, name: string): VmError {
+  return new VmError(
+    "base_missing",
+    `there is no base '${name}' in ${storePath}. List them: ignition-mcp base ls; build it: ignition-mcp base build ${name}`,
+  );
 }

@@ -55,7 +55,10 @@ export class Vmm implements AsyncDisposable {
     this.#stderrDone = this.#collectStderr(child.stderr);
     this.ended = child.exited.then(() => {
       this.qmp.end("ended");
-      return { exitCode: child.exitCode, signal: child.signalCode === null ? null : String(child.signalCode) };
+      return {
+        exitCode: child.exitCode,
+        signal: child.signalCode === null ? null : String(child.signalCode),
+      };
     });
   }
 

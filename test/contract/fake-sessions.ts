@@ -41,7 +41,11 @@ export class FakeSessions implements SessionService {
         return result({ stdout: new TextDecoder().decode(content) });
       }
       case "big":
-        return result({ stdout: "x".repeat(Number(argument)), stdoutBytes: 1_000_000, stdoutPath: "/tmp/run.out" });
+        return result({
+          stdout: "x".repeat(Number(argument)),
+          stdoutBytes: 1_000_000,
+          stdoutPath: "/tmp/run.out",
+        });
       case "killed":
         return result({ exitCode: -9, signal: "SIGKILL" });
       case "hang":
@@ -80,7 +84,10 @@ export class FakeSessions implements SessionService {
   #session(sessionId: string): Map<string, Uint8Array> {
     const files = this.#files.get(sessionId);
     if (files) return files;
-    throw new SessionError("unknown_session", `There is no session ${sessionId}. Start one with open_session.`);
+    throw new SessionError(
+      "unknown_session",
+      `There is no session ${sessionId}. Start one with open_session.`,
+    );
   }
 
   async #hang({ signal }: CallContext): Promise<RunResult> {
@@ -99,7 +106,15 @@ export class FakeSessions implements SessionService {
 }
 
 function result(shown: Partial<RunResult>): RunResult {
-  const whole = { stdout: "", stderr: "", exitCode: 0, timedOut: false, signal: null, stdoutPath: null, stderrPath: null };
+  const whole = {
+    stdout: "",
+    stderr: "",
+    exitCode: 0,
+    timedOut: false,
+    signal: null,
+    stdoutPath: null,
+    stderrPath: null,
+  };
   const merged = { ...whole, ...shown };
   return {
     ...merged,
