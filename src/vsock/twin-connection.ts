@@ -1,15 +1,9 @@
 import type { Socket } from "bun";
-import { callHandler } from "./call-handler.ts";
 import { connectionFailure } from "./connection-failure.ts";
+import { Delivery } from "./delivery.ts";
 import { FrameDecoder, isPayloadSize } from "./frame-codec.ts";
-import {
-  type Frame,
-  type FrameConnection,
-  type FrameHandler,
-  SEND_HIGH_WATER_BYTES,
-} from "./frame-connection.ts";
+import { type FrameConnection, type FrameHandler, SEND_HIGH_WATER_BYTES } from "./frame-connection.ts";
 import { SendBatch } from "./send-batch.ts";
-import type { VsockError } from "./vsock-error.ts";
 
 const NO_PAYLOAD = new Uint8Array(0);
 
@@ -17,30 +11,24 @@ const NO_PAYLOAD = new Uint8Array(0);
 export class TwinConnection implements FrameConnection {
   readonly #socket: Socket<unknown>;
   readonly #path: string;
-  readonly #handler: FrameHandler;
+  readonly #delivery: Delivery;
   readonly #decoder = new FrameDecoder();
   readonly #batch = new SendBatch((batch, payload) => this.#write(batch, payload));
   /** Bytes the kernel did not take yet, oldest first */
   #outbox: Uint8Array[] = [];
   #outboxBytes = 0;
   #owesDrain = false;
-  /** Frames held back while paused: what one read brought, since a paused socket is not read */
-  #held: Frame[] = [];
-  #isStarted = false;
-  #isPaused = false;
-  #end: { error: VsockError | null; isReported: boolean } | null = null;
 
   /** Delivers nothing until `start`. */
   constructor(socket: Socket<unknown>, path: string, handler: FrameHandler) {
     this.#socket = socket;
     this.#path = path;
-    this.#handler = handler;
+    this.#delivery = new Delivery(handler, () => socket.resume());
     socket.pause();
   }
 
   start(): void {
-    this.#isStarted = true;
-    this.#deliver();
+    this.#delivery.start();
   }
 
   get pendingBytes(): number {
@@ -48,38 +36,34 @@ export class TwinConnection implements FrameConnection {
   }
 
   send(type: number, stream: number, payload: Uint8Array = NO_PAYLOAD): boolean {
-    if (this.#end !== null) throw connectionFailure("closed", this.#path, this.#end.error ?? undefined);
+    if (this.#delivery.hasEnded) throw connectionFailure("closed", this.#path, this.#delivery.endError);
     if (!isPayloadSize(payload.byteLength)) {
       const cause = new RangeError(`payload of ${payload.byteLength} bytes`);
       throw connectionFailure("frame_invalid", this.#path, cause);
     }
     this.#batch.add(type, stream, payload);
+    if (this.pendingBytes > SEND_HIGH_WATER_BYTES) this.#batch.flush();
     if (this.pendingBytes <= SEND_HIGH_WATER_BYTES) return true;
     this.#owesDrain = true;
     return false;
   }
 
   pause(): void {
-    this.#isPaused = true;
-    if (this.#end === null) this.#socket.pause();
+    this.#delivery.pause();
+    if (!this.#delivery.hasEnded) this.#socket.pause();
   }
 
   resume(): void {
-    this.#isPaused = false;
-    // Later, so that a handler is never called from inside its own `resume`.
-    queueMicrotask(() => this.#deliver());
+    this.#delivery.resume();
   }
 
   close(): void {
-    if (this.#end?.isReported) return;
-    if (this.#end === null) {
+    if (!this.#delivery.hasEnded) {
       this.#batch.flush();
       this.#socket.terminate();
     }
-    this.#end = { error: null, isReported: false };
-    this.#held = [];
-    this.#isPaused = false;
-    queueMicrotask(() => this.#deliver());
+    this.#dropOutbox();
+    this.#delivery.close();
   }
 
   [Symbol.dispose](): void {
@@ -88,22 +72,20 @@ export class TwinConnection implements FrameConnection {
 
   /** Event: the socket brought bytes. */
   onData(bytes: Uint8Array): void {
-    if (this.#end !== null) return;
-    this.#held = this.#held.concat(this.#decoder.push(bytes));
+    if (this.#delivery.hasEnded) return;
+    const frames = this.#decoder.push(bytes);
+    if (frames.length > 0) this.#delivery.onFrames(frames);
     const { invalidLength } = this.#decoder;
-    if (invalidLength !== null) {
-      const cause = new RangeError(`frame length ${invalidLength}`);
-      this.#end = { error: connectionFailure("frame_invalid", this.#path, cause), isReported: false };
-      this.#socket.terminate();
-    }
-    this.#deliver();
+    if (invalidLength === null || this.#delivery.hasEnded) return;
+    this.#end("frame_invalid", new RangeError(`frame length ${invalidLength}`));
+    this.#socket.terminate();
   }
 
   /** Event: the socket takes bytes again. */
   onWritable(): void {
     while (this.#outbox.length > 0) {
       const piece = this.#outbox[0]!;
-      const written = this.#end === null ? this.#socket.write(piece) : -1;
+      const written = this.#socket.write(piece);
       if (written < 0) {
         this.#dropOutbox();
         return;
@@ -115,41 +97,24 @@ export class TwinConnection implements FrameConnection {
       }
       this.#outbox.shift();
     }
-    if (!this.#owesDrain || this.#end !== null) return;
+    if (!this.#owesDrain) return;
     this.#owesDrain = false;
-    callHandler(() => this.#handler.onDrain?.());
+    this.#delivery.onDrain();
   }
 
   /** Event: the socket is gone. */
   onSocketClose(cause: unknown): void {
-    if (this.#end !== null) return;
     const place = this.#decoder.isMidFrame ? "the stream ended inside a frame" : "the stream ended";
-    const error = connectionFailure("connection_lost", this.#path, cause ?? new Error(place));
-    this.#end = { error, isReported: false };
-    this.#deliver();
+    this.#end("connection_lost", cause ?? new Error(place));
   }
 
-  /** Frames that came before the end are delivered before it, so a paused connection ends when it resumes. */
-  #deliver(): void {
-    if (!this.#isStarted || this.#isPaused || this.#end?.isReported) return;
-    const frames = this.#held;
-    this.#held = [];
-    if (frames.length > 0) callHandler(() => this.#handler.onFrames(frames));
-    // The handler may have paused or closed the connection.
-    if (this.#isPaused) return;
-    if (this.#end === null) this.#socket.resume();
-    else this.#reportEnd(this.#end);
-  }
-
-  #reportEnd(end: { error: VsockError | null; isReported: boolean }): void {
-    if (end.isReported) return;
-    end.isReported = true;
+  #end(code: "frame_invalid" | "connection_lost", cause: unknown): void {
     this.#dropOutbox();
-    callHandler(() => this.#handler.onClose(end.error));
+    this.#delivery.onEnd(connectionFailure(code, this.#path, cause));
   }
 
   #write(batch: Uint8Array, payload: Uint8Array | null): void {
-    if (this.#end !== null) return;
+    if (this.#delivery.hasEnded) return;
     for (const piece of payload === null ? [batch] : [batch, payload]) {
       const written = this.#outbox.length > 0 ? 0 : Math.max(0, this.#socket.write(piece));
       if (written === piece.byteLength) continue;

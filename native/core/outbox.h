@@ -1,0 +1,24 @@
+#pragma once
+#include <stddef.h>
+#include <sys/uio.h>
+
+/* Bytes the kernel did not take yet, in order. Bounded by the sender, who is told how many there
+ * are. */
+
+struct outbox_block;
+
+struct outbox {
+    struct outbox_block *first, *last;
+    size_t size;
+};
+
+/*
+ * Sends what `parts` hold, at most two, and keeps a copy of what the kernel does not take.
+ * Returns 0, or a negative errno after which the stream is broken and the outbox empty.
+ */
+int outbox_send(struct outbox *box, int fd, const struct iovec *parts, int part_count);
+
+/* Sends queued bytes as far as the kernel takes them. Returns as outbox_send does. */
+int outbox_flush(struct outbox *box, int fd);
+
+void outbox_clear(struct outbox *box);
