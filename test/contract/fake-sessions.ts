@@ -9,7 +9,8 @@ import type {
 
 /**
  * Sessions without VMs that keep the contract: files in a map, and commands that do what a test needs:
- * `echo TEXT`, `cat PATH`, `stdin`, `big BYTES`, `hang` (until cancelled), `progress`, `print` (a stray console.log), `bug`.
+ * `echo TEXT`, `where`, `stdin`, `cat PATH`, `size PATH`, `big BYTES`, `killed`, `hang` (until cancelled), `progress`,
+ * `print` (a stray console.log), `bug`.
  */
 export class FakeSessions implements SessionService {
   readonly #files = new Map<string, Map<string, Uint8Array>>();
@@ -40,8 +41,14 @@ export class FakeSessions implements SessionService {
         if (!content) return result({ stderr: `cat: ${argument}: No such file or directory\n`, exitCode: 1 });
         return result({ stdout: new TextDecoder().decode(content) });
       }
+      case "size":
+        return result({ stdout: String(files.get(argument)?.length) });
       case "big":
-        return result({ stdout: "x".repeat(Number(argument)), stdoutBytes: 1_000_000, stdoutPath: "/tmp/run.out" });
+        return result({
+          stdout: "x".repeat(Number(argument)),
+          stdoutBytes: 1_000_000,
+          stdoutPath: "/tmp/run.out",
+        });
       case "killed":
         return result({ exitCode: -9, signal: "SIGKILL" });
       case "hang":
@@ -80,7 +87,10 @@ export class FakeSessions implements SessionService {
   #session(sessionId: string): Map<string, Uint8Array> {
     const files = this.#files.get(sessionId);
     if (files) return files;
-    throw new SessionError("unknown_session", `There is no session ${sessionId}. Start one with open_session.`);
+    throw new SessionError(
+      "unknown_session",
+      `There is no session ${sessionId}. Start one with open_session.`,
+    );
   }
 
   async #hang({ signal }: CallContext): Promise<RunResult> {
@@ -99,7 +109,15 @@ export class FakeSessions implements SessionService {
 }
 
 function result(shown: Partial<RunResult>): RunResult {
-  const whole = { stdout: "", stderr: "", exitCode: 0, timedOut: false, signal: null, stdoutPath: null, stderrPath: null };
+  const whole = {
+    stdout: "",
+    stderr: "",
+    exitCode: 0,
+    timedOut: false,
+    signal: null,
+    stdoutPath: null,
+    stderrPath: null,
+  };
   const merged = { ...whole, ...shown };
   return {
     ...merged,
