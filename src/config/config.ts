@@ -1,5 +1,8 @@
 import type { LogLevel } from "../base/logger.ts";
 
+/** Variables by name, as `process.env` */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 export type Accel = "kvm" | "hvf" | "tcg";
 
 /** Everything the environment decides. All paths are absolute. */

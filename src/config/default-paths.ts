@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
-import type { Environment } from "./load-config.ts";
+import type { Environment } from "./config.ts";
 
 /** `~/.local/share/ignition`: bases, and the image when it was installed for one user. */
 export function dataDirectory(env: Environment): string {

@@ -1,12 +1,10 @@
 import { dirname, join } from "node:path";
 import type * as z from "zod";
 import { nearestName } from "../base/nearest-name.ts";
-import type { Config } from "./config.ts";
+import type { Config, Environment } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import { dataDirectory, imageDirectory } from "./default-paths.ts";
 import { VARIABLES, type VariableName } from "./variables.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Values = { [Name in VariableName]?: z.output<(typeof VARIABLES)[Name]["parse"]> };
 

@@ -9,7 +9,8 @@ import type {
 
 /**
  * Sessions without VMs that keep the contract: files in a map, and commands that do what a test needs:
- * `echo TEXT`, `cat PATH`, `stdin`, `big BYTES`, `hang` (until cancelled), `progress`, `print` (a stray console.log), `bug`.
+ * `echo TEXT`, `where`, `stdin`, `cat PATH`, `size PATH`, `big BYTES`, `killed`, `hang` (until cancelled), `progress`,
+ * `print` (a stray console.log), `bug`.
  */
 export class FakeSessions implements SessionService {
   readonly #files = new Map<string, Map<string, Uint8Array>>();
@@ -40,6 +41,8 @@ export class FakeSessions implements SessionService {
         if (!content) return result({ stderr: `cat: ${argument}: No such file or directory\n`, exitCode: 1 });
         return result({ stdout: new TextDecoder().decode(content) });
       }
+      case "size":
+        return result({ stdout: String(files.get(argument)?.length) });
       case "big":
         return result({
           stdout: "x".repeat(Number(argument)),

@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
+import { type Lifetime, serveUntilEnd } from "../../../src/mcp/stdio-lifetime.ts";
+
+function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {}) {
+  const steps: string[] = [];
+  const warnings: string[] = [];
+  const exits: number[] = [];
+  const signals = new EventEmitter();
+  const transport: Lifetime["transport"] = {
+    flushed: async () => void steps.push("flushed"),
+    close: async () => void steps.push("closed"),
+  };
+  const sessions = {
+    [Symbol.asyncDispose]: async () => {
+      await options.dispose?.();
+      steps.push("disposed");
+    },
+  };
+  const note = (_fields: unknown, message: string) => void warnings.push(message);
+  const log = { debug() {}, info() {}, warn: note, error: note };
+  const ended = serveUntilEnd({
+    transport,
+    sessions,
+    signals,
+    exitNow: (code) => void exits.push(code),
+    log,
+    ...(options.budgetMs !== undefined && { budgetMs: options.budgetMs }),
+  });
+  return { steps, warnings, exits, signals, transport, ended };
+}
+
+test("the end of input ends sessions, then lets answers out, then closes", async () => {
+  const { steps, transport, ended } = start();
+  transport.onend?.("stdin ended");
+  await ended;
+  expect(steps).toEqual(["disposed", "flushed", "closed"]);
+});
+
+test.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s ends it the same way", async (signal) => {
+  const { steps, signals, ended, exits } = start();
+  signals.emit(signal);
+  await ended;
+  expect(steps).toEqual(["disposed", "flushed", "closed"]);
+  expect(exits).toEqual([]);
+});
+
+test("a second signal ends the process at once", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { signals, ended, exits } = start({ dispose: () => promise });
+  signals.emit("SIGTERM");
+  expect(exits).toEqual([]);
+  signals.emit("SIGINT");
+  expect(exits).toEqual([130]);
+  resolve();
+  await ended;
+});
+
+test("sessions that do not end in time are left behind with a warning", async () => {
+  const { steps, transport, ended, warnings } = start({ dispose: () => new Promise(() => {}), budgetMs: 20 });
+  transport.onend?.("stdin ended");
+  await ended;
+  expect(steps).toEqual(["closed"]);
+  expect(warnings).toEqual(["the shutdown took too long and was cut short"]);
+});
+
+test("a failure to end sessions does not keep the process from ending", async () => {
+  const { steps, transport, ended, warnings } = start({ dispose: () => Promise.reject(new Error("stuck")) });
+  transport.onend?.("stdin ended");
+  await ended;
+  expect(steps).toEqual(["closed"]);
+  expect(warnings).toEqual(["the shutdown failed"]);
+});
+
+test("no signal listener is left behind", async () => {
+  const { signals, transport, ended } = start();
+  transport.onend?.("stdin ended");
+  await ended;
+  expect(signals.eventNames()).toEqual([]);
+});
