@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { VARIABLES } from "../../src/config/variables.ts";
 import { repositoryFiles } from "../support/repository-files.ts";
 
@@ -47,6 +47,10 @@ test("every decision is in the index", () => {
 });
 
 test("files named in docs/one-request.md exist", () => {
-  const named = [...textOf("docs/one-request.md").matchAll(/`((?:src|native|guest)\/[\w./-]*)`/g)];
-  expect(named.map((match) => match[1]!).filter((path) => !existsSync(join(ROOT_PATH, path)))).toEqual([]);
+  const text = textOf("docs/one-request.md");
+  const paths = [...text.matchAll(/`((?:src|native|guest)\/[\w./-]*)`/g)].map((match) => match[1]!);
+  const names = [...text.matchAll(/`([\w-]+\.ts)`/g)].map((match) => match[1]!);
+  const known = new Set(repositoryFiles("src").map((file) => basename(file.path)));
+  expect(paths.filter((path) => !existsSync(join(ROOT_PATH, path)))).toEqual([]);
+  expect(names.filter((name) => !known.has(name))).toEqual([]);
 });
