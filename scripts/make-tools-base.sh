@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the warm base that sessions are cloned from, with the executable and image in dist/.
+# Builds the warm base that sessions are cloned from, unless a fitting one is there.
 # Usage: scripts/make-tools-base.sh [--force] [name]   (default: IGN_MCP_BASE, else tools-base)
 set -euo pipefail
 executable=$(dirname "$0")/../dist/ignition-mcp

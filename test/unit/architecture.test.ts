@@ -13,7 +13,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   mcp: ["session", "config", "base"],
   engine: ["session", "vm", "config", "base"],
   anvil: ["session", "config", "base"],
-  session: ["vm", "config", "base"],
+  session: ["vm", "guest", "config", "base"],
   vm: ["guest", "vsock", "image", "config", "base"],
   guest: ["vsock", "config", "base"],
   vsock: ["config", "base"],
