@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { nativeTscKhz } from "../vsock/load-native.ts";
+import { loadNative } from "../vsock/load-native.ts";
 
 const MHZ_LINE = /^cpu MHz\s*:\s*([0-9.]+)/m;
 
@@ -8,7 +8,7 @@ const MHZ_LINE = /^cpu MHz\s*:\s*([0-9.]+)/m;
  * calibrate them. Measured by the addon; /proc/cpuinfo's present frequency is the next best.
  */
 export function hostTscKhz(): number {
-  return nativeTscKhz() || cpuinfoKhz();
+  return loadNative()?.addon.tscKhz() || cpuinfoKhz();
 }
 
 function cpuinfoKhz(): number {
