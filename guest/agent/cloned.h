@@ -1,0 +1,10 @@
+// CLONED: gives this guest its own randomness, time, name and machine id.
+#ifndef IGNITION_CLONED_H
+#define IGNITION_CLONED_H
+
+#include "wire/json.h"
+#include "wire/link.h"
+
+void cloned_answer(struct link *link, uint32_t stream, const struct json_object *request);
+
+#endif

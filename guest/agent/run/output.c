@@ -1,0 +1,121 @@
+#include "output.h"
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+enum {
+    CHUNK_BYTES = 64 * 1024,
+    // A run may not keep the loop from the others for longer than this.
+    BYTES_PER_TURN = 256 * 1024,
+    // Everything a pipe can hold, whatever size its owner gave it.
+    BYTES_PER_DRAIN = 2 * 1024 * 1024,
+    FRAME_BYTES = 64 * 1024,
+};
+
+static uint8_t chunk[CHUNK_BYTES];
+
+// The stream becomes more than can be shown: everything so far goes to the file first.
+static void start_spool(struct output *output) {
+    if (output->spool != NULL || output->spool_refused)
+        return;
+    output->spool = spool_create(output->run, output->name);
+    if (output->spool == NULL) {
+        output->spool_refused = true;
+        return;
+    }
+    struct capture_piece pieces[3];
+    size_t count = capture_pieces(&output->capture, pieces);
+    for (size_t i = 0; i < count; i++)
+        spool_write(output->spool, pieces[i].bytes, pieces[i].length);
+}
+
+static void keep(struct output *output, const uint8_t *bytes, size_t length) {
+    if (!output->frozen && capture_would_lose(&output->capture, length))
+        start_spool(output);
+    if (output->spool != NULL)
+        spool_write(output->spool, bytes, length);
+    if (!output->frozen)
+        capture_add(&output->capture, bytes, length);
+}
+
+static void read_up_to(struct output *output, size_t most) {
+    for (size_t total = 0; total < most;) {
+        ssize_t count = read(output->watch.fd, chunk, sizeof chunk);
+        if (count < 0 && errno == EAGAIN)
+            return;
+        if (count <= 0) {
+            loop_unwatch(&output->watch);
+            close(output->watch.fd);
+            output->watch.fd = -1;
+            return;
+        }
+        keep(output, chunk, (size_t)count);
+        total += (size_t)count;
+    }
+}
+
+static void on_ready(struct watch *watch, uint32_t events) {
+    (void)events;
+    struct output *output = (struct output *)watch;
+    read_up_to(output, BYTES_PER_TURN);
+    if (output->watch.fd < 0)
+        output->on_end(output);
+}
+
+bool output_open(struct output *output, int fd, void (*on_end)(struct output *output)) {
+    output->watch = (struct watch){.fd = fd, .ready = on_ready};
+    output->on_end = on_end;
+    if (loop_watch(&output->watch, EPOLLIN))
+        return true;
+    close(fd);
+    output->watch.fd = -1;
+    return false;
+}
+
+void output_close(struct output *output) {
+    if (output->watch.fd >= 0) {
+        loop_unwatch(&output->watch);
+        close(output->watch.fd);
+        output->watch.fd = -1;
+    }
+    if (output->spool != NULL)
+        spool_close(output->spool);
+    output->spool = NULL;
+    capture_free(&output->capture);
+}
+
+void output_drain(struct output *output) {
+    if (output->watch.fd >= 0)
+        read_up_to(output, BYTES_PER_DRAIN);
+}
+
+void output_freeze(struct output *output) {
+    output->frozen = true;
+    output->reported_bytes = output->capture.total;
+    if (output->watch.fd >= 0)
+        start_spool(output);
+}
+
+static bool send_piece(struct output *output, struct link *link, uint8_t type, uint32_t stream,
+                       bool tail) {
+    const uint8_t *bytes = NULL;
+    size_t length = tail ? capture_next_tail(&output->capture, &bytes)
+                         : capture_next_head(&output->capture, &bytes);
+    if (length == 0)
+        return false;
+    if (length > FRAME_BYTES)
+        length = FRAME_BYTES;
+    link_send(link, type, stream, bytes, length);
+    *(tail ? &output->capture.tail_sent : &output->capture.head_sent) += length;
+    return true;
+}
+
+bool output_send(struct output *output, struct link *link, uint8_t type, uint32_t stream) {
+    while (link_has_room(link)) {
+        if (send_piece(output, link, type, stream, false))
+            continue;
+        if (!output->frozen || !send_piece(output, link, type, stream, true))
+            return true;
+    }
+    return false;
+}

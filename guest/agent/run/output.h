@@ -1,0 +1,36 @@
+// One output stream of a run: reads its pipe without end, keeps head and tail, spools what is more.
+#ifndef IGNITION_OUTPUT_H
+#define IGNITION_OUTPUT_H
+
+#include "../loop.h"
+#include "../wire/link.h"
+#include "capture.h"
+#include "spool.h"
+
+struct output {
+    struct watch watch; // fd -1: end of stream
+    const char *name;   // "stdout", "stderr"
+    uint64_t run;
+    struct capture capture;
+    struct spool *spool;
+    bool frozen;           // head and tail stand: later bytes only go to the spool
+    bool spool_refused;    // it was tried once and could not be created
+    uint64_t reported_bytes; // bytes at the time of freezing
+    void (*on_end)(struct output *output);
+};
+
+// Takes over `fd`, the read end of a pipe. False when it cannot be watched; then it is closed.
+bool output_open(struct output *output, int fd, void (*on_end)(struct output *output));
+void output_close(struct output *output);
+
+// Reads what is in the pipe now.
+void output_drain(struct output *output);
+
+// The run ended. If the pipe is still open, its whole stream is in a file from now on.
+void output_freeze(struct output *output);
+
+// Sends more of the head (and of the tail once frozen) while the link has room. True when all that
+// can be sent was sent.
+bool output_send(struct output *output, struct link *link, uint8_t type, uint32_t stream);
+
+#endif
