@@ -30,6 +30,11 @@ static void run_free(struct run *run) {
     free(run);
 }
 
+static void kill_all(struct run *run) {
+    run->cgroup_killed = true;
+    cgroup_kill(&run->cgroup);
+}
+
 // A run nobody waits for goes when its last pipe and its last process are gone.
 static void free_if_over(struct run *run) {
     if (run->state == RUN_LINGERING && run->pid == 0 && run->out.watch.fd < 0 &&
@@ -67,7 +72,8 @@ static void conclude(struct run *run) {
     run->state = RUN_SENDING;
     output_drain(&run->out);
     output_drain(&run->err);
-    run->background = cgroup_count(&run->cgroup);
+    // Killed processes may take a moment to go, but none of them lives on.
+    run->background = run->cgroup_killed ? 0 : cgroup_count(&run->cgroup);
     run->oom_killed = cgroup_was_oom_killed(&run->cgroup);
     output_freeze(&run->out);
     output_freeze(&run->err);
@@ -96,7 +102,7 @@ void run_stderr_ended(struct output *output) {
 void run_deadline(struct timer *timer) {
     struct run *run = (struct run *)((char *)timer - offsetof(struct run, timer));
     run->timed_out = true;
-    cgroup_kill(&run->cgroup);
+    kill_all(run);
 }
 
 static void shell_ended(struct run *run, int wait_status) {
@@ -152,7 +158,7 @@ static void receive_kill(struct run *run, int signal_number) {
     } else if (run->state == RUN_RUNNING) {
         run->kill_requested = true;
         if (signal_number == SIGKILL)
-            cgroup_kill(&run->cgroup);
+            kill_all(run);
         else
             cgroup_signal(&run->cgroup, signal_number);
     }
@@ -170,7 +176,7 @@ static void receive_kill_request(struct run *run, const struct frame *frame) {
 
 // More than was granted: the sender is broken, and so is its run.
 static void refuse_input(struct run *run) {
-    cgroup_kill(&run->cgroup);
+    kill_all(run);
     run_fail(run, "credit_exceeded", 0, "more STDIN than granted");
 }
 
@@ -213,7 +219,7 @@ static bool run_pump(struct stream *stream) {
 static void run_abandon(struct stream *stream) {
     struct run *run = (struct run *)stream;
     if (run->state == RUN_RUNNING || run->state == RUN_DRAINING)
-        cgroup_kill(&run->cgroup);
+        kill_all(run);
     linger(run);
 }
 

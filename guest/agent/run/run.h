@@ -42,7 +42,7 @@ struct run {
     pid_t pid;          // 0 once reaped
     int wait_status;
     uint64_t started_us, ended_us;
-    bool timed_out, kill_requested, oom_killed;
+    bool timed_out, kill_requested, cgroup_killed, oom_killed;
     size_t background;
     struct run *next;
 };
