@@ -1,5 +1,7 @@
-/** The candidate fewest edits away from `name`, or null when none is close enough to be a slip of the hand. */
+/** The candidate `name` stands for or is fewest edits away from; null when none is near enough to be a slip. */
 export function nearestName(name: string, candidates: readonly string[]): string | null {
+  const longer = candidates.find((candidate) => candidate.startsWith(`${name}_`));
+  if (longer) return longer;
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of candidates) {

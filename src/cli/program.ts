@@ -3,14 +3,14 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { VARIABLES } from "../config/variables.ts";
-import { BaseCommands } from "./base-commands.ts";
+import { type BaseActions, BaseCommands } from "./base-commands.ts";
 import type { ConsoleOutput } from "./console-output.ts";
 import type { ExitCode } from "./exit-codes.ts";
-import { loadBaseActions } from "./load-base-actions.ts";
 import { formatTable } from "./table.ts";
 
 export interface ProgramParts {
   output: ConsoleOutput;
+  loadActions: () => Promise<BaseActions>;
   /** Aborted by Ctrl-C */
   signal: AbortSignal;
   /** Called once with what the command that ran ended with */
@@ -40,13 +40,13 @@ export function createProgram(parts: ProgramParts): Command {
   return program;
 }
 
-function addBaseCommands(program: Command, { output, signal, onExit }: ProgramParts): void {
+function addBaseCommands(program: Command, { output, loadActions, signal, onExit }: ProgramParts): void {
   const base = program
     .command("base")
     .description("build and look after the warm bases sessions are cloned from");
   const act = async (work: (commands: BaseCommands, config: Config) => Promise<ExitCode>) => {
     const config = loadConfig(process.env);
-    onExit(await work(new BaseCommands(config, await loadBaseActions(), output), config));
+    onExit(await work(new BaseCommands(config, await loadActions(), output), config));
   };
   base
     .command("build")

@@ -1,18 +1,28 @@
 import { CommanderError } from "commander";
 import { Fault } from "../base/fault.ts";
 import { ConfigError } from "../config/config-error.ts";
+import type { BaseActions } from "./base-commands.ts";
 import { type ConsoleOutput, print } from "./console-output.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { loadBaseActions } from "./load-base-actions.ts";
 import { createProgram } from "./program.ts";
 
 /** Runs one command line (without the executable) and resolves with the exit code; all is printed by then. */
 export async function runCommand(
   args: readonly string[],
   output: ConsoleOutput = process,
+  loadActions: () => Promise<BaseActions> = loadBaseActions,
 ): Promise<ExitCode> {
   const interrupt = new AbortController();
   let code: ExitCode = EXIT.ok;
-  const program = createProgram({ output, signal: interrupt.signal, onExit: (ended) => (code = ended) });
+  const program = createProgram({
+    output,
+    loadActions,
+    signal: interrupt.signal,
+    onExit: (ended) => {
+      code = ended;
+    },
+  });
   const onSigint = () => interrupt.abort();
   process.once("SIGINT", onSigint);
   try {

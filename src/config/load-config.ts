@@ -55,8 +55,11 @@ function isKnown(name: string): name is VariableName {
 }
 
 function unknownVariable(name: string): string {
-  const nearest = nearestName(name, Object.keys(VARIABLES));
-  const next = nearest ? `did you mean ${nearest}?` : "see ignition-mcp --help for those that exist.";
+  const known = Object.keys(VARIABLES).map((variable) => variable.slice(PREFIX.length));
+  const nearest = nearestName(name.slice(PREFIX.length), known);
+  const next = nearest
+    ? `did you mean ${PREFIX}${nearest}?`
+    : "see ignition-mcp --help for those that exist.";
   return `${name} is not a variable of ignition-mcp; ${next}`;
 }
 

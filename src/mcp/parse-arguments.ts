@@ -32,7 +32,7 @@ function isAbsent(schema: z.ZodObject, name: string, value: unknown): boolean {
 function unknownArguments(names: readonly string[], known: readonly string[]): string {
   const shown = names.slice(0, 3).map((name) => {
     const brief = JSON.stringify(name.slice(0, 40));
-    const nearest = nearestName(name, known) ?? known.find((candidate) => candidate.startsWith(`${name}_`));
+    const nearest = nearestName(name, known);
     return nearest ? `${brief} (did you mean ${nearest}?)` : brief;
   });
   return `There is no argument ${shown.join(", ")}. Pass only ${known.join(", ")}.`;

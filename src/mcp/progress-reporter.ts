@@ -15,12 +15,15 @@ export class ProgressReporter implements Disposable {
   readonly #send: (update: ProgressUpdate) => void;
   readonly #startedMs = performance.now();
   #sentMs = Number.NEGATIVE_INFINITY;
-  #message = "";
+  #message: string;
   #count = 0;
   #timer: Timer | undefined;
 
-  constructor(send: (update: ProgressUpdate) => void) {
+  /** `label` is the state until another is reported. */
+  constructor(label: string, send: (update: ProgressUpdate) => void) {
+    this.#message = label;
     this.#send = send;
+    this.#scheduleHeartbeat();
   }
 
   report(message: string): void {
@@ -34,11 +37,14 @@ export class ProgressReporter implements Disposable {
     this.#sentMs = performance.now();
     this.#count += 1;
     this.#send({ progress: this.#count, message });
-    this.#schedule(HEARTBEAT_MS, () => this.#emit(`${this.#message} (${this.#elapsedS()} s)`));
+    this.#scheduleHeartbeat();
   }
 
-  #elapsedS(): number {
-    return Math.round((performance.now() - this.#startedMs) / 1000);
+  #scheduleHeartbeat(): void {
+    this.#schedule(HEARTBEAT_MS, () => {
+      const elapsedS = Math.round((performance.now() - this.#startedMs) / 1000);
+      this.#emit(`${this.#message} (${elapsedS} s)`);
+    });
   }
 
   #schedule(delayMs: number, task: () => void): void {

@@ -61,7 +61,7 @@ async function callTool(
       `There is no tool ${JSON.stringify(params.name.slice(0, 64))}. The tools are ${known}.`,
     );
   }
-  using progress = startProgress(extra, log);
+  using progress = startProgress(params.name, extra, log);
   try {
     const perform = tool.prepare(params.arguments ?? {});
     const service = await sessions.get();
@@ -75,10 +75,14 @@ async function callTool(
 }
 
 /** Null when the client did not ask for progress. */
-function startProgress({ _meta, sendNotification }: Extra, log: Logger): ProgressReporter | null {
+function startProgress(
+  label: string,
+  { _meta, sendNotification }: Extra,
+  log: Logger,
+): ProgressReporter | null {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return null;
-  return new ProgressReporter((update) => {
+  return new ProgressReporter(label, (update) => {
     sendNotification({ method: "notifications/progress", params: { progressToken, ...update } }).catch(
       (error: unknown) => log.debug({ err: error }, "progress not sent"),
     );

@@ -34,8 +34,7 @@ function choose(forced: string | undefined): Carrier {
   const loaded = loadNative((_origin, cause) => failures.push(cause));
   if (loaded !== null) return { name: loaded.origin, connect: nativeConnect(loaded.addon) };
   if (forced !== "native") return twin;
-  throw new AggregateError(
-    failures,
-    "IGN_MCP_CARRIER is native, but the addon does not load; run scripts/build-native",
-  );
+  throw new Error("IGN_MCP_CARRIER is native, but the addon does not load; run scripts/build-native", {
+    cause: failures.at(-1),
+  });
 }

@@ -1,5 +1,6 @@
 import { dlopen, ptr } from "bun:ffi";
 import { closeSync, readFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import type { NativeAddon } from "./native-addon.ts";
 
 /** How the addon came into the process */
@@ -12,12 +13,17 @@ export interface LoadedAddon {
 
 const MFD_CLOEXEC = 1;
 
-/** Where the addon lies; null when it was not built. `bun build --compile` embeds the file this import names. */
-const addonPath = await import("../../build/native/Release/ignition_vsock.node", {
+const BUILT_ADDON_PATH = join(import.meta.dir, "../../build/native/Release/ignition_vsock.node");
+
+/**
+ * Where the addon lies. `bun build --compile` embeds the file this import names;
+ * Bun refuses the import when it runs the source, and then the built file is used where it is.
+ */
+const addonPath: string = await import("../../build/native/Release/ignition_vsock.node", {
   with: { type: "file" },
 }).then(
   (module: { default: string }) => module.default,
-  () => null,
+  () => BUILT_ADDON_PATH,
 );
 
 /**
@@ -25,11 +31,9 @@ const addonPath = await import("../../build/native/Release/ignition_vsock.node",
  * else by its path, which for a compiled program makes Bun write it to a temporary file. Null when neither works.
  */
 export function loadNative(onFailure?: (origin: NativeOrigin, cause: unknown) => void): LoadedAddon | null {
-  if (addonPath === null) return null;
-  const path: string = addonPath;
   const attempts: [NativeOrigin, () => NativeAddon][] = [
-    ["native-memfd", () => loadFromMemory(readFileSync(path))],
-    ["native-file", () => loadFile(path)],
+    ["native-memfd", () => loadFromMemory(readFileSync(addonPath))],
+    ["native-file", () => loadFile(addonPath)],
   ];
   for (const [origin, load] of attempts) {
     try {

@@ -58,11 +58,11 @@ export class TwinConnection implements FrameConnection {
   }
 
   close(): void {
-    if (!this.#delivery.hasEnded) {
-      this.#batch.flush();
-      this.#socket.terminate();
-    }
+    const isOpen = !this.#delivery.hasEnded;
+    if (isOpen) this.#batch.flush();
     this.#dropOutbox();
+    // Not now: Bun reports the socket's end, and runs microtasks, from inside the call.
+    if (isOpen) queueMicrotask(() => this.#socket.terminate());
     this.#delivery.close();
   }
 

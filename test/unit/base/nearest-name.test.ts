@@ -6,6 +6,10 @@ test("a slip of the hand finds what was meant", () => {
   expect(nearestName("cwdd", ["stdin", "cwd"])).toBe("cwd");
 });
 
+test("a name that was cut short finds the whole one before any that looks alike", () => {
+  expect(nearestName("IDLE", ["BASE", "IDLE_SECS"])).toBe("IDLE_SECS");
+});
+
 test("something else altogether finds nothing", () => {
   expect(nearestName("colour", ["command", "cwd", "stdin"])).toBeNull();
   expect(nearestName("x", [])).toBeNull();

@@ -1,5 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import packageJson from "../../../package.json" with { type: "json" };
+import { Fault } from "../../../src/base/fault.ts";
+import type { BaseActions } from "../../../src/cli/base-commands.ts";
 import { EXIT } from "../../../src/cli/exit-codes.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
 import { CapturedOutput } from "./captured-output.ts";
@@ -43,6 +45,50 @@ test.each([[[]], [["serve"]], [["base", "ls"]]])("%p with a wrong variable ends 
   const { code, out, err } = await invoke(...args);
   expect({ code, out }).toEqual({ code: EXIT.badConfig, out: "" });
   expect(err).toBe('ignition-mcp: IGN_MCP_MEM is "lots"; it must be a whole number from 128 to 65536.\n');
+});
+
+class StoreFault extends Fault<"no_base"> {}
+
+async function invokeWith(actions: Partial<BaseActions>, ...args: string[]) {
+  const output = new CapturedOutput();
+  const code = await runCommand(args, output, async () => actions as BaseActions);
+  return { code, out: output.stdoutText, err: output.stderrText };
+}
+
+test("commands act on the base they name, else on the configured one", async () => {
+  const named: string[] = [];
+  const buildBase: BaseActions["buildBase"] = async (_config, { name, force }) =>
+    void named.push(`${name} ${force}`);
+  expect((await invokeWith({ buildBase }, "base", "build")).code).toBe(EXIT.ok);
+  expect((await invokeWith({ buildBase }, "base", "build", "other", "--force")).code).toBe(EXIT.ok);
+  expect(named).toEqual(["tools-base false", "other true"]);
+});
+
+test("what a command ends with is the exit code", async () => {
+  const verifyBase = async () => ["memory.bin has another hash"];
+  expect((await invokeWith({ verifyBase }, "base", "verify")).code).toBe(EXIT.failed);
+});
+
+test("a fault is told in its own sentence and ends with 1", async () => {
+  const removeBase = () => Promise.reject(new StoreFault("no_base", "There is no base old."));
+  const { code, err } = await invokeWith({ removeBase }, "base", "rm", "old");
+  expect({ code, err }).toEqual({ code: EXIT.failed, err: "ignition-mcp: There is no base old.\n" });
+});
+
+test("a bug is told as one and ends with 70", async () => {
+  const listBases = () => Promise.reject(new TypeError("boom"));
+  const { code, err } = await invokeWith({ listBases }, "base", "ls");
+  expect(code).toBe(EXIT.bug);
+  expect(err).toContain("a bug: TypeError: boom");
+});
+
+test("Ctrl-C during a build aborts it and ends with 130", async () => {
+  const buildBase: BaseActions["buildBase"] = (_config, { signal }) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(new StoreFault("no_base", "aborted")));
+      process.emit("SIGINT");
+    });
+  expect((await invokeWith({ buildBase }, "base", "build")).code).toBe(EXIT.interrupted);
 });
 
 test("no listener for Ctrl-C is left behind", async () => {

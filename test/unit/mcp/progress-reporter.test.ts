@@ -6,7 +6,7 @@ afterEach(() => void jest.useRealTimers());
 
 function recorder() {
   const updates: ProgressUpdate[] = [];
-  return { updates, reporter: new ProgressReporter((update) => updates.push(update)) };
+  return { updates, reporter: new ProgressReporter("run", (update) => updates.push(update)) };
 }
 
 test("the first state is told at once, later ones once a second, the latest wins", () => {
@@ -23,6 +23,15 @@ test("a state that lasts is told again with the time it has taken, and numbers o
   jest.advanceTimersByTime(20_000);
   expect(updates.map((update) => update.message)).toEqual(["running", "running (10 s)", "running (20 s)"]);
   expect(updates.map((update) => update.progress)).toEqual([1, 2, 3]);
+});
+
+test("a call that reports nothing is known to be alive all the same", () => {
+  const { updates } = recorder();
+  jest.advanceTimersByTime(20_000);
+  expect(updates).toEqual([
+    { progress: 1, message: "run (10 s)" },
+    { progress: 2, message: "run (20 s)" },
+  ]);
 });
 
 test("nothing is told after the call has ended", () => {

@@ -1,0 +1,56 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const home = mkdtempSync(join(tmpdir(), "ignition-home-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+async function invoke(args: string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+    env: { HOME: home, ...env },
+    cwd: home,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, out, err };
+}
+
+test("a client that only lists tools leaves no trace", async () => {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [MAIN],
+    env: { HOME: home, TMPDIR: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
+    cwd: home,
+  });
+  const client = new Client({ name: "prober", version: "1" });
+  await client.connect(transport);
+  expect((await client.listTools()).tools.map((tool) => tool.name)).toEqual([
+    "open_session",
+    "run",
+    "write_file",
+    "reset",
+    "close",
+  ]);
+  await client.close();
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test("no input at all is a client that left: nothing is printed and the exit code is 0", async () => {
+  expect(await invoke([])).toEqual({ code: 0, out: "", err: "" });
+  expect(await invoke(["serve"])).toEqual({ code: 0, out: "", err: "" });
+});
+
+test("exit codes tell usage, configuration and success apart, and stdout is for data only", async () => {
+  expect(await invoke(["--bogus"])).toMatchObject({ code: 2, out: "" });
+  expect(await invoke([], { IGN_MCP_STORE: "./mcp-store" })).toMatchObject({ code: 78, out: "" });
+  expect(await invoke([], { IGN_MCP_IDLE: "5" })).toEqual({
+    code: 78,
+    out: "",
+    err: "ignition-mcp: IGN_MCP_IDLE is not a variable of ignition-mcp; did you mean IGN_MCP_IDLE_SECS?\n",
+  });
+  expect(await invoke(["--version"])).toMatchObject({ code: 0, err: "" });
+});

@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import { INSTRUCTIONS } from "../../src/mcp/instructions.ts";
+import type { PortableSchema } from "../../src/mcp/portable-schema.ts";
+import type { ToolDocument } from "../../src/mcp/tool.ts";
+import { describeTools, TOOLS } from "../../src/mcp/tool-list.ts";
+import { RawStdio } from "./raw-stdio.ts";
+
+const MAX_LIST_BYTES = 6 * 1024;
+const LEAF_TYPES = ["string", "number", "integer", "boolean", "array", "object"];
+const KEYWORDS = ["type", "description", "properties", "required", "items", "minimum", "maximum", "enum"];
+
+const documents = describeTools({ idleMs: 600_000, net: false });
+
+/** What some client's converter would refuse, as `path: reason`. */
+function portabilityProblems(schema: PortableSchema, path: string): string[] {
+  const problems = Object.keys(schema)
+    .filter((keyword) => !KEYWORDS.includes(keyword))
+    .map((keyword) => `${path}: keyword ${keyword}`);
+  if (!LEAF_TYPES.includes(schema.type)) problems.push(`${path}: type ${schema.type}`);
+  if ("enum" in schema && !schema.enum?.every((value) => typeof value === "string"))
+    problems.push(`${path}: enum`);
+  if (schema.type === "array") return [...problems, ...portabilityProblems(schema.items, `${path}[]`)];
+  if (schema.type !== "object") return problems;
+  const missing = (schema.required ?? []).filter((name) => !(name in schema.properties));
+  const inside = Object.entries(schema.properties).flatMap(([name, property]) => [
+    ...(/^[a-z][a-z0-9_]{0,23}$/.test(name) ? [] : [`${path}: name ${name}`]),
+    ...portabilityProblems(property, `${path}.${name}`),
+  ]);
+  return [...problems, ...missing.map((name) => `${path}: requires ${name}, which is missing`), ...inside];
+}
+
+// After a change that is meant: bun test --update-snapshots test/contract/tool-list.test.ts
+test("tools/list is the committed document, byte for byte, and small", async () => {
+  await using server = await RawStdio.initialized();
+  server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+  const answer = await server.next();
+  expect(JSON.stringify(answer["result"], null, 2)).toMatchSnapshot();
+  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(MAX_LIST_BYTES);
+});
+
+test("names are short and plain, and each tool is listed under the name it is called by", () => {
+  for (const { name } of documents) expect(name).toMatch(/^[a-z][a-z_]{0,23}$/);
+  expect(documents.map((tool) => tool.name)).toEqual([...TOOLS.keys()]);
+});
+
+test.each(documents.map((tool) => [tool.name, tool] as const))(
+  "%s keeps to the portable schema",
+  (_name, tool) => {
+    for (const schema of [tool.inputSchema, tool.outputSchema]) {
+      expect(schema.type).toBe("object");
+      expect(portabilityProblems(schema, tool.name)).toEqual([]);
+    }
+  },
+);
+
+test("every argument and tool is described", () => {
+  const undescribed = documents.flatMap((tool: ToolDocument) =>
+    Object.entries(tool.inputSchema.properties)
+      .filter(([, property]) => !property.description)
+      .map(([name]) => `${tool.name}.${name}`),
+  );
+  expect(undescribed).toEqual([]);
+  for (const tool of documents) expect(tool.description.length).toBeGreaterThan(20);
+});
+
+test("no result field is required, since clients hold failed calls against the same schema", () => {
+  for (const { outputSchema } of documents) {
+    expect(outputSchema.required).toBeUndefined();
+    expect(outputSchema.properties).toHaveProperty("error");
+  }
+});
+
+test("the portability check finds what it looks for", () => {
+  const odd = {
+    type: "object",
+    properties: { "a.b": { type: "string", default: "x" }, list: { type: "array", items: { type: "null" } } },
+    required: ["c"],
+  } as unknown as PortableSchema;
+  expect(portabilityProblems(odd, "odd")).toEqual([
+    "odd: requires c, which is missing",
+    "odd: name a.b",
+    "odd.a.b: keyword default",
+    "odd.list[]: type null",
+  ]);
+});
+
+test("descriptions and hints follow the configuration", () => {
+  const [open, run] = describeTools({ idleMs: 90_000, net: true });
+  expect(open?.description).toContain("Closed after 90 s without a call. It has a network.");
+  expect(run?.annotations.openWorldHint).toBe(true);
+  expect(documents[0]?.description).toContain("Closed after 10 min without a call. It has no network.");
+});
+
+test("the instructions are four sentences at most", () => {
+  expect(INSTRUCTIONS.split(/(?<=\.) /).length).toBeLessThanOrEqual(4);
+});

@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import packageJson from "../../package.json" with { type: "json" };
+import { LazySessions } from "../../src/mcp/lazy-sessions.ts";
+import { createMcpServer } from "../../src/mcp/server.ts";
+import { FakeSessions } from "./fake-sessions.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+let client: Client;
+let made: number;
+
+beforeEach(async () => {
+  made = 0;
+  const sessions = new LazySessions(async () => {
+    made += 1;
+    return new FakeSessions();
+  });
+  const server = createMcpServer({ facts: { idleMs: 600_000, net: false }, sessions, log: SILENT });
+  const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
+  client = new Client({ name: "contract", version: "1" });
+  await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
+  await client.listTools(); // from here on the client holds every result against the tool's outputSchema
+});
+afterEach(() => client.close());
+
+async function call(name: string, args: Record<string, unknown> = {}) {
+  const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
+  const [block, ...more] = result.content;
+  if (block?.type !== "text" || more.length > 0) throw new Error("not one block of text");
+  return { text: block.text, fields: result.structuredContent, failed: result.isError === true };
+}
+
+async function openSession(): Promise<string> {
+  return (await call("open_session")).fields?.["session_id"] as string;
+}
+
+test("the server says who it is, what it can do and how to use it in four sentences", () => {
+  expect(client.getServerVersion()).toEqual({ name: "ignition-mcp", version: packageJson.version });
+  expect(client.getServerCapabilities()).toEqual({ tools: {} });
+  expect(client.getInstructions()?.split(/(?<=\.) /).length).toBeLessThanOrEqual(4);
+});
+
+test("nothing is made for the handshake, the list or a call whose arguments are wrong", async () => {
+  expect((await call("run", { session_id: 1 })).failed).toBe(true);
+  expect(made).toBe(0);
+});
+
+test("open_session gives the id as JSON text and as structure, and ignores what clients add", async () => {
+  expect(await call("open_session", { random_string: "dummy" })).toEqual({
+    text: '{"session_id":"ses_1"}',
+    fields: { session_id: "ses_1" },
+    failed: false,
+  });
+});
+
+test("run gives all fields as JSON text and as structure", async () => {
+  const session_id = await openSession();
+  const { text, fields, failed } = await call("run", { session_id, command: "echo hi" });
+  expect(failed).toBe(false);
+  expect(fields).toEqual({
+    stdout: "hi\n",
+    stderr: "",
+    exit_code: 0,
+    timed_out: false,
+    stdout_bytes: 3,
+    stderr_bytes: 0,
+    stdout_truncated: false,
+    stderr_truncated: false,
+  });
+  expect(JSON.parse(text)).toEqual(fields);
+});
+
+test("a non-zero exit and a signal are results, not failures", async () => {
+  const session_id = await openSession();
+  expect(await call("run", { session_id, command: "no-such-thing" })).toMatchObject({
+    failed: false,
+    fields: { exit_code: 127, stderr: "sh: no-such-thing: not found\n" },
+  });
+  expect(await call("run", { session_id, command: "killed" })).toMatchObject({
+    failed: false,
+    fields: { exit_code: -9, signal: "SIGKILL" },
+  });
+});
+
+test("cut output names the file that has all of it", async () => {
+  const session_id = await openSession();
+  const { fields } = await call("run", { session_id, command: "big 10" });
+  expect(fields).toMatchObject({
+    stdout_truncated: true,
+    stdout_bytes: 1_000_000,
+    stdout_path: "/tmp/run.out",
+    stderr_truncated: false,
+  });
+  expect(fields).not.toHaveProperty("stderr_path");
+});
+
+test("timeout and directory have defaults and reach the session", async () => {
+  const session_id = await openSession();
+  const where = async (more: Record<string, unknown>) =>
+    JSON.parse((await call("run", { session_id, command: "where", ...more })).fields?.["stdout"] as string);
+  expect(await where({})).toEqual({ cwd: null, timeoutMs: 30_000 });
+  expect(await where({ cwd: null, timeout_s: null })).toEqual({ cwd: null, timeoutMs: 30_000 });
+  expect(await where({ cwd: "/tmp", timeout_s: 0.25 })).toEqual({ cwd: "/tmp", timeoutMs: 250 });
+});
+
+test("stdin is given as bytes, and none is not the same as empty", async () => {
+  const session_id = await openSession();
+  const stdout = async (more: Record<string, unknown>) =>
+    (await call("run", { session_id, command: "stdin", ...more })).fields?.["stdout"];
+  expect(await stdout({})).toBe("no stdin");
+  expect(await stdout({ stdin: null })).toBe("no stdin");
+  expect(await stdout({ stdin: "" })).toBe("got 0 bytes");
+  expect(await stdout({ stdin: "é\n" })).toBe("got 3 bytes");
+});
+
+test("write_file, reset and close answer ok, as the seed does", async () => {
+  const session_id = await openSession();
+  const ok = { text: "ok", fields: { result: "ok" }, failed: false };
+  const content_base64 = btoa("hello");
+  expect(await call("write_file", { session_id, path: "/a", content_base64 })).toEqual(ok);
+  expect((await call("run", { session_id, command: "cat /a" })).fields).toMatchObject({ stdout: "hello" });
+  expect(await call("reset", { session_id })).toEqual(ok);
+  expect((await call("run", { session_id, command: "cat /a" })).fields).toMatchObject({ exit_code: 1 });
+  expect(await call("close", { session_id })).toEqual(ok);
+});
+
+test.each([
+  ["run", { command: "true" }],
+  ["write_file", { path: "/a", content_base64: "" }],
+  ["reset", {}],
+  ["close", {}],
+])("%s with an unknown session_id is an error that names it", async (tool, args) => {
+  const { text, fields, failed } = await call(tool, { ...args, session_id: "ses_404" });
+  expect(failed).toBe(true);
+  expect(text).toBe("unknown_session: There is no session ses_404. Start one with open_session.");
+  expect(fields).toEqual({
+    error: {
+      code: "unknown_session",
+      message: "There is no session ses_404. Start one with open_session.",
+      retryable: false,
+    },
+  });
+});
+
+test("wrong arguments are an error of the tool that says what to pass", async () => {
+  const { text, failed } = await call("run", { session_id: "ses_1", command: "true", timeout_s: 3601 });
+  expect(failed).toBe(true);
+  expect(text).toStartWith("bad_argument: timeout_s is 3601. Pass a number from 0.001 to 3600");
+});
+
+test("an unknown tool is a JSON-RPC error that lists the tools", async () => {
+  await expect(call("fetch")).rejects.toMatchObject({
+    code: -32602,
+    message: expect.stringContaining("open_session, run, write_file, reset, close"),
+  });
+});
+
+test("the official client gets progress and can cancel", async () => {
+  const session_id = await openSession();
+  const messages: unknown[] = [];
+  const args = { name: "run", arguments: { session_id, command: "progress" } };
+  await client.callTool(args, undefined, { onprogress: ({ message }) => void messages.push(message) });
+  expect(messages).toEqual(["first"]);
+  const abort = new AbortController();
+  const hanging = { name: "run", arguments: { session_id, command: "hang" } };
+  const cancelled = client.callTool(hanging, undefined, { signal: abort.signal });
+  abort.abort("enough");
+  await expect(cancelled).rejects.toThrow("enough");
+  expect((await call("run", { session_id, command: "echo on" })).failed).toBe(false);
+});
