@@ -115,7 +115,7 @@ test("files stay short and have telling names", () => {
 test("TypeScript files are named in kebab-case", () => {
   const paths = repositoryFiles("src", "test", "scripts", "bench").map((file) => file.path);
   const odd = paths.filter(
-    (path) => path.endsWith(".ts") && !/\/[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(path),
+    (path) => path.endsWith(".ts") && !/\/[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d)?\.ts$/.test(path),
   );
   expect(odd).toEqual([]);
 });
