@@ -20,6 +20,7 @@ export function runResult({ exit, stdout, stderr }: CommandEnd): RunResult {
     stderrBytes: stderr.totalBytes,
     stdoutPath: stdout.path,
     stderrPath: stderr.path,
+    durationMs: exit.duration_us / 1000,
   };
 }
 

@@ -47,4 +47,6 @@ export interface RunResult {
   /** File in the guest with the whole stream; null when `stdout` shows all of it */
   stdoutPath: string | null;
   stderrPath: string | null;
+  /** Time from start to end inside the guest, in `ms` */
+  durationMs: number;
 }

@@ -117,6 +117,7 @@ function result(shown: Partial<RunResult>): RunResult {
     signal: null,
     stdoutPath: null,
     stderrPath: null,
+    durationMs: 0.5,
   };
   const merged = { ...whole, ...shown };
   return {

@@ -64,6 +64,7 @@ test("run gives all fields as JSON text and as structure", async () => {
     stderr: "",
     exit_code: 0,
     timed_out: false,
+    duration_ms: 0.5,
     stdout_bytes: 3,
     stderr_bytes: 0,
     stdout_truncated: false,
