@@ -36,6 +36,18 @@ export function createProgram(parts: ProgramParts): Command {
       const { serve } = await import("./serve.ts");
       parts.onExit(await serve(loadConfig(process.env)));
     });
+  program
+    .command("doctor")
+    .option("--json", "print JSON", false)
+    .description("check what sessions need of this machine, without starting any")
+    .action(async ({ json }: { json: boolean }) => {
+      const config = loadConfig(process.env);
+      const [{ runDoctor }, { machineChecks }] = await Promise.all([
+        import("./doctor.ts"),
+        import("./machine-checks.ts"),
+      ]);
+      parts.onExit(await runDoctor(machineChecks(config), json, parts.output));
+    });
   addBaseCommands(program, parts);
   return program;
 }

@@ -1,12 +1,9 @@
 import { dirname, join } from "node:path";
-import type * as z from "zod";
 import { nearestName } from "../base/nearest-name.ts";
 import type { Config, Environment } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import { dataDirectory, imageDirectory } from "./default-paths.ts";
-import { VARIABLES, type VariableName } from "./variables.ts";
-
-type Values = { [Name in VariableName]?: z.output<(typeof VARIABLES)[Name]["parse"]> };
+import { VARIABLES, type VariableValues } from "./variables.ts";
 
 const PREFIX = "IGN_MCP_";
 const MIB = 1_048_576;
@@ -22,35 +19,35 @@ export function loadConfig(env: Environment): Config {
     initramfsPath: join(imagePath, "initramfs.cpio"),
     imageManifestPath: join(imagePath, "image.json"),
     storePath: values.IGN_MCP_STORE ?? dataDirectory(env),
-    baseName: values.IGN_MCP_BASE ?? "tools-base",
-    maxSessions: values.IGN_MCP_MAX_SESSIONS ?? 8,
-    idleMs: (values.IGN_MCP_IDLE_SECS ?? 600) * 1000,
+    baseName: values.IGN_MCP_BASE,
+    maxSessions: values.IGN_MCP_MAX_SESSIONS,
+    idleMs: values.IGN_MCP_IDLE_SECS * 1000,
     net: values.IGN_MCP_NET ?? false,
     accel: values.IGN_MCP_ACCEL ?? null,
-    memoryBytes: (values.IGN_MCP_MEM ?? 512) * MIB,
-    cpus: values.IGN_MCP_CPUS ?? 1,
-    poolSize: values.IGN_MCP_POOL ?? 1,
-    logLevel: values.IGN_MCP_LOG ?? "warn",
+    memoryBytes: values.IGN_MCP_MEM * MIB,
+    cpus: values.IGN_MCP_CPUS,
+    poolSize: values.IGN_MCP_POOL,
+    logLevel: values.IGN_MCP_LOG,
   };
 }
 
-function readVariables(env: Environment): Values {
+function readVariables(env: Environment): VariableValues {
   const values: Record<string, unknown> = {};
-  const problems: string[] = [];
-  for (const name of Object.keys(env).filter((key) => key.startsWith(PREFIX))) {
-    const text = env[name];
-    if (!isKnown(name)) problems.push(unknownVariable(name));
-    else if (text) {
-      const parsed = VARIABLES[name].parse.safeParse(text);
-      if (parsed.success) values[name] = parsed.data;
-      else problems.push(`${name} is ${quote(text)}; it must be ${VARIABLES[name].allowed}.`);
-    }
+  const problems = Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !isKnown(name))
+    .map(unknownVariable);
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const text = env[name] || ("fixed" in variable ? variable.fallback : undefined);
+    if (text === undefined) continue;
+    const parsed = variable.parse.safeParse(text);
+    if (parsed.success) values[name] = parsed.data;
+    else problems.push(`${name} is ${quote(text)}; it must be ${variable.allowed}.`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  return values as Values;
+  return values as VariableValues;
 }
 
-function isKnown(name: string): name is VariableName {
+function isKnown(name: string): boolean {
   return Object.hasOwn(VARIABLES, name);
 }
 

@@ -10,11 +10,16 @@ interface Variable<Value> {
   /** Completes "it must be …" */
   allowed: string;
   meaning: string;
-  /** The default, in words */
+  /** What applies without it, in words */
   fallback: string;
 }
 
-function wholeNumber(min: number, max: number, meaning: string, fallback: number): Variable<number> {
+/** The fallback is the text of a value. */
+interface Fixed {
+  fixed: true;
+}
+
+function wholeNumber(min: number, max: number, meaning: string, fallback: number): Variable<number> & Fixed {
   return {
     parse: z
       .string()
@@ -24,6 +29,7 @@ function wholeNumber(min: number, max: number, meaning: string, fallback: number
     allowed: `a whole number from ${min} to ${max}`,
     meaning,
     fallback: String(fallback),
+    fixed: true,
   };
 }
 
@@ -54,6 +60,7 @@ export const VARIABLES = {
     allowed: "1 to 64 of a-z 0-9 . _ - and start with a letter or digit",
     meaning: "Name of the warm base",
     fallback: "tools-base",
+    fixed: true,
   },
   IGN_MCP_MAX_SESSIONS: wholeNumber(1, 1024, "Most sessions at once", 8),
   IGN_MCP_IDLE_SECS: wholeNumber(1, 604_800, "Seconds after which an unused session is closed", 600),
@@ -68,7 +75,14 @@ export const VARIABLES = {
   IGN_MCP_CPUS: wholeNumber(1, 8, "Guest processors", 1),
   IGN_MCP_POOL: wholeNumber(0, 64, "Clones kept ready for the next open_session", 1),
   IGN_MCP_CARRIER: choice(["native", "twin"], "Forced implementation of the session socket", "found out"),
-  IGN_MCP_LOG: choice(LOG_LEVELS, "Least severe lines written to stderr", "warn"),
-} satisfies Record<string, Variable<unknown>>;
+  IGN_MCP_LOG: { ...choice(LOG_LEVELS, "Least severe lines written to stderr", "warn"), fixed: true },
+} satisfies Record<string, Variable<unknown> & Partial<Fixed>>;
 
 export type VariableName = keyof typeof VARIABLES;
+
+/** The value of each variable; undefined when it is unset and its fallback is not fixed. */
+export type VariableValues = {
+  [Name in VariableName]:
+    | z.output<(typeof VARIABLES)[Name]["parse"]>
+    | ((typeof VARIABLES)[Name] extends Fixed ? never : undefined);
+};

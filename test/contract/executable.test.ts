@@ -54,3 +54,31 @@ test("exit codes tell usage, configuration and success apart, and stdout is for 
   });
   expect(await invoke(["--version"])).toMatchObject({ code: 0, err: "" });
 });
+
+test("doctor names every check once, and says that there is no image and no base", async () => {
+  const { code, out, err } = await invoke(["doctor", "--json"], {
+    PATH: process.env["PATH"] ?? "",
+    IGN_MCP_KERNEL: join(home, "vmlinuz"),
+  });
+  expect({ code, err }).toEqual({ code: 1, err: "" });
+  const findings = new Map<string, { status: string; what: string }>(
+    JSON.parse(out).map((finding: { id: string }) => [finding.id, finding]),
+  );
+  expect([...findings.keys()]).toEqual([
+    "qemu",
+    "image",
+    "base",
+    "acceleration",
+    "jail",
+    "carrier",
+    "runtime_directory",
+  ]);
+  expect(findings.get("image")).toMatchObject({ status: "fail", what: expect.stringContaining(home) });
+  expect(findings.get("base")).toMatchObject({ status: "warn", what: expect.stringContaining("base build") });
+});
+
+test("without QEMU doctor says how to get it", async () => {
+  const { code, out } = await invoke(["doctor"], { PATH: home });
+  expect(code).toBe(1);
+  expect(out).toMatch(/^fail {2}qemu .*not on PATH; install it: /m);
+});
