@@ -1,13 +1,18 @@
-import { type FileHandle, open, rename } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Writes a whole file or nothing: temporary name, fsync, rename, fsync of the directory. */
 export async function writeFileAtomically(path: string, content: string): Promise<void> {
-  const temporaryPath = `${path}.tmp-${process.pid}`;
-  await using file = await open(temporaryPath, "w", 0o644);
-  await file.writeFile(content);
-  await file.sync();
-  await rename(temporaryPath, path);
+  const temporaryPath = `${path}.tmp-${crypto.randomUUID()}`;
+  try {
+    await using file = await open(temporaryPath, "wx", 0o644);
+    await file.writeFile(content);
+    await file.sync();
+    await rename(temporaryPath, path);
+  } catch (error) {
+    await rm(temporaryPath, { force: true });
+    throw error;
+  }
   await syncDirectory(dirname(path));
 }
 

@@ -3,7 +3,7 @@ import { link, rm, writeFile } from "node:fs/promises";
 import { identityOf, isAlive } from "./process-identity.ts";
 import { sleep } from "./wait.ts";
 
-const RETRY_MS = 200;
+const RETRY_MS = 50;
 
 /**
  * A lock file that names its owner's process, so that a dead owner's lock is recognised and taken over.
@@ -26,13 +26,22 @@ export async function acquireLock(
         onWait?.(holder);
         await sleep(RETRY_MS, signal);
       } else if (holder !== null) {
-        await rm(path, { force: true });
+        await removeDeadLock(path, holder, signal);
       }
     }
   } finally {
     await rm(candidatePath, { force: true });
   }
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+}
+
+/**
+ * Of several that saw the same dead holder only one may remove its lock: a slower one would remove the lock
+ * that the faster one has taken by then. Their turn is a lock too, and can have lost its owner as well.
+ */
+async function removeDeadLock(path: string, deadHolder: string, signal: AbortSignal): Promise<void> {
+  await using _turn = await acquireLock(`${path}.turn`, signal);
+  if (holderOf(path) === deadHolder) await rm(path, { force: true });
 }
 
 /** link(2) fails when the name exists, and the file appears with its content. */

@@ -66,7 +66,9 @@ export class AgentClient implements Disposable {
     } catch (error) {
       client.close();
       if (error instanceof AgentError) throw error;
-      throw new AgentError("agent_lost", "the agent does not answer", { cause: error });
+      throw new AgentError(options.signal?.aborted ? "aborted" : "agent_lost", "the agent does not answer", {
+        cause: error,
+      });
     }
   }
 
@@ -115,8 +117,9 @@ export class AgentClient implements Disposable {
     this.#listen(stream, {
       onFrame: (frame) => {
         if (frame.type !== Message.OK) throw new RangeError(`type ${frame.type} is no answer`);
+        const answer = decode(frame.payload);
         this.endStream(stream);
-        resolve(decode(frame.payload));
+        resolve(answer);
       },
       onError: reject,
     });
@@ -142,7 +145,14 @@ export class AgentClient implements Disposable {
   send(type: number, stream: number, payload?: Uint8Array): boolean {
     if (this.#ended || !this.#connection)
       throw this.#ended ?? new AgentError("agent_lost", "the agent is not connected");
-    return this.#connection.send(type, stream, payload);
+    try {
+      return this.#connection.send(type, stream, payload);
+    } catch (error) {
+      // The connection knows of its end a moment before it reports it.
+      throw new AgentError("agent_lost", "the connection to the agent does not take frames", {
+        cause: error,
+      });
+    }
   }
 
   /** Resolves when the kernel took what was queued, or when the connection ended. */
@@ -179,12 +189,15 @@ export class AgentClient implements Disposable {
   #refuse(frame: Frame, handler: StreamHandler): void {
     const { code, errno, message } = decodeJson(errorReply, frame.payload);
     this.endStream(frame.stream);
-    handler.onError(new AgentError("agent_refused", message, { refusal: code, errno }));
+    // The guest's own words stay out of our sentence.
+    const detail = { refusal: code, errno, cause: message };
+    handler.onError(new AgentError("agent_refused", `the agent refused the request: ${code}`, detail));
   }
 
   #invalid(cause: unknown): void {
-    this.#connection?.close();
+    // First the cause, since closing reports an end of its own.
     this.#lose(new AgentError("agent_invalid", "the agent broke its protocol", { cause }));
+    this.#connection?.close();
   }
 
   #end(error: Error | null): void {

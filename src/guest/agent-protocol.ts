@@ -44,7 +44,7 @@ export const helloReply = z.object({
 });
 export type HelloReply = z.infer<typeof helloReply>;
 
-export const exitReply = z.object({
+const exitMembers = z.object({
   exit_code: z.int().min(0).max(255).nullable(),
   signal: z.int().min(1).max(64).nullable(),
   timed_out: z.boolean(),
@@ -59,6 +59,8 @@ export const exitReply = z.object({
   stderr_head_bytes: count,
   stderr_path: z.string().max(4096).nullable(),
 });
+/** The shell ended either with a status or by a signal. */
+export const exitReply = exitMembers.refine((exit) => (exit.exit_code === null) !== (exit.signal === null));
 export type ExitReply = z.infer<typeof exitReply>;
 
 export const errorReply = z.object({

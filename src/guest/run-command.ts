@@ -9,6 +9,7 @@ import {
   exitReply,
   Message,
 } from "./agent-protocol.ts";
+import { ByteCollector } from "./byte-collector.ts";
 import { CreditedSender } from "./credited-sender.ts";
 
 /** How long after a run's own deadline, or after a kill, the host waits for its EXIT */
@@ -43,43 +44,44 @@ export interface CommandEnd {
 /**
  * Runs one command and resolves with its end, whatever that was.
  * An aborted signal kills the run's whole cgroup and rejects `aborted` once the agent confirmed its end.
- * Rejects `agent_silent` when the agent misses the deadline by `EXIT_GRACE_MS`: it cannot be trusted any more.
+ * Rejects `agent_silent` when the agent misses the deadline by `exitGraceMs`: it cannot be trusted any more.
  */
 export async function runCommand(
   client: AgentClient,
   run: RunCommand,
   signal: AbortSignal,
+  exitGraceMs = EXIT_GRACE_MS,
 ): Promise<CommandEnd> {
   signal.throwIfAborted();
   const stdin = new CreditedSender(client, Message.STDIN);
   const capture = new OutputCapture(run.maxOutputBytes);
-  const { promise: exited, resolve, reject } = Promise.withResolvers<ExitReply>();
+  const { promise: ended, resolve, reject } = Promise.withResolvers<CommandEnd>();
   const stream = client.openStream({
     onFrame: ({ type, payload }) => {
       if (type === Message.STDOUT || type === Message.STDERR) capture.add(type, payload);
       else if (type === Message.CREDIT) stdin.grant(decodeCredit(payload));
       else if (type === Message.EXIT) {
+        const end = capture.finish(decodeJson(exitReply, payload));
         client.endStream(stream);
-        resolve(decodeJson(exitReply, payload));
+        resolve(end);
       } else throw new RangeError(`type ${type} does not belong to a run`);
     },
     onError: reject,
   });
-  const kill = () => client.send(Message.KILL, stream, encodeJson({ signal: SIGKILL }));
-  const deadline = startDeadline(run.timeoutMs + EXIT_GRACE_MS, reject);
+  const deadline = startDeadline(run.timeoutMs + exitGraceMs, reject);
   const onAbort = () => {
-    deadline.restart(EXIT_GRACE_MS);
-    kill();
+    deadline.restart(exitGraceMs);
+    void unlessLost(() => client.send(Message.KILL, stream, encodeJson({ signal: SIGKILL })));
   };
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     sendRequest(client, stream, run);
-    const fed = run.stdin === null ? Promise.resolve() : feed(client, stream, stdin, run.stdin);
-    const exit = await exited;
-    stdin.stop();
-    await fed;
+    // A guest that takes no more input may still end its run, so nobody waits for the last byte.
+    const input = run.stdin;
+    if (input !== null) void unlessLost(() => feed(client, stream, stdin, input));
+    const end = await ended;
     if (signal.aborted) throw new AgentError("aborted", "the run was cancelled and killed");
-    return { exit, stdout: capture.stdout(exit), stderr: capture.stderr(exit) };
+    return end;
   } finally {
     stdin.stop();
     deadline.stop();
@@ -111,10 +113,14 @@ async function feed(
   sender: CreditedSender,
   bytes: Uint8Array,
 ): Promise<void> {
+  if (await sender.sendAll(stream, bytes)) client.send(Message.STDIN_EOF, stream);
+}
+
+/** A lost connection is reported by the run itself, through its stream. */
+async function unlessLost(send: () => unknown): Promise<void> {
   try {
-    if (await sender.sendAll(stream, bytes)) client.send(Message.STDIN_EOF, stream);
+    await send();
   } catch (error) {
-    // A lost connection is reported by the run itself, through its stream.
     if (!(error instanceof AgentError)) throw error;
   }
 }
@@ -132,36 +138,34 @@ function startDeadline(durationMs: number, reject: (error: AgentError) => void) 
   };
 }
 
-/** Collects what arrives of both streams, and refuses more than was asked for. */
+/** Collects what arrives of both streams, and refuses more than was asked for and counts that do not add up. */
 class OutputCapture {
   readonly #limitBytes: number;
-  readonly #chunks = { out: [] as Uint8Array[], err: [] as Uint8Array[] };
-  readonly #bytes = { out: 0, err: 0 };
+  readonly #stdout = new ByteCollector();
+  readonly #stderr = new ByteCollector();
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
 
   add(type: number, payload: Uint8Array): void {
-    const side = type === Message.STDOUT ? "out" : "err";
-    this.#bytes[side] += payload.byteLength;
-    if (this.#bytes[side] > this.#limitBytes)
+    const collector = type === Message.STDOUT ? this.#stdout : this.#stderr;
+    if (collector.byteLength + payload.byteLength > this.#limitBytes)
       throw new RangeError("the agent sent more output than was asked for");
-    this.#chunks[side].push(payload);
+    collector.add(payload);
   }
 
-  stdout(exit: ExitReply): CapturedStream {
-    return this.#split("out", exit.stdout_bytes, exit.stdout_head_bytes, exit.stdout_path);
+  finish(exit: ExitReply): CommandEnd {
+    return {
+      exit,
+      stdout: split(this.#stdout.take(), exit.stdout_bytes, exit.stdout_head_bytes, exit.stdout_path),
+      stderr: split(this.#stderr.take(), exit.stderr_bytes, exit.stderr_head_bytes, exit.stderr_path),
+    };
   }
+}
 
-  stderr(exit: ExitReply): CapturedStream {
-    return this.#split("err", exit.stderr_bytes, exit.stderr_head_bytes, exit.stderr_path);
-  }
-
-  #split(side: "out" | "err", totalBytes: number, headBytes: number, path: string | null): CapturedStream {
-    const all = Buffer.concat(this.#chunks[side]);
-    if (headBytes > all.byteLength || totalBytes < all.byteLength)
-      throw new RangeError("the agent's output counts do not add up");
-    return { head: all.subarray(0, headBytes), tail: all.subarray(headBytes), totalBytes, path };
-  }
+function split(all: Uint8Array, totalBytes: number, headBytes: number, path: string | null): CapturedStream {
+  if (headBytes > all.byteLength || totalBytes < all.byteLength)
+    throw new RangeError("the agent's output counts do not add up");
+  return { head: all.subarray(0, headBytes), tail: all.subarray(headBytes), totalBytes, path };
 }

@@ -11,6 +11,7 @@ import {
   Message,
   putReply,
 } from "./agent-protocol.ts";
+import { ByteCollector } from "./byte-collector.ts";
 import { CreditedSender } from "./credited-sender.ts";
 
 /** Slowest transfer that is still believed to move, in bytes per second, and the time every transfer gets */
@@ -32,8 +33,10 @@ export async function putFile(
     onFrame: ({ type, payload }) => {
       if (type === Message.CREDIT) sender.grant(decodeCredit(payload));
       else if (type === Message.OK) {
+        const { bytes } = decodeJson(putReply, payload);
+        if (bytes !== content.byteLength) throw new RangeError("the agent stored another number of bytes");
         client.endStream(stream);
-        resolve(decodeJson(putReply, payload).bytes);
+        resolve(bytes);
       } else throw new RangeError(`type ${type} does not answer PUT`);
     },
     onError: (error) => {
@@ -48,8 +51,7 @@ export async function putFile(
     content.byteLength,
     signal,
     async () => {
-      await sender.sendAll(stream, content);
-      await stored;
+      await Promise.all([sender.sendAll(stream, content), stored]);
     },
     () => sender.stop(),
   );
@@ -63,23 +65,23 @@ export async function getFile(
   signal: AbortSignal,
 ): Promise<{ content: Uint8Array; fileBytes: number }> {
   signal.throwIfAborted();
-  const chunks: Uint8Array[] = [];
-  let receivedBytes = 0;
+  const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
+  const content = new ByteCollector();
   let ungrantedBytes = 0;
   const { promise: ended, resolve, reject } = Promise.withResolvers<number>();
   ended.catch(() => undefined);
   const stream = client.openStream({
     onFrame: ({ type, payload }) => {
       if (type === Message.OK) {
+        const reply = decodeJson(getReply, payload);
         client.endStream(stream);
-        resolve(decodeJson(getReply, payload).file_bytes);
+        resolve(reply.file_bytes);
         return;
       }
       if (type !== Message.DATA) throw new RangeError(`type ${type} does not answer GET`);
-      chunks.push(payload);
-      receivedBytes += payload.byteLength;
-      if (receivedBytes > range.limitBytes)
+      if (content.byteLength + payload.byteLength > bytes)
         throw new RangeError("the agent sent more of a file than was asked for");
+      content.add(payload);
       ungrantedBytes += payload.byteLength;
       if (ungrantedBytes >= INITIAL_CREDIT_BYTES / 2) {
         client.send(Message.CREDIT, stream, encodeCredit(ungrantedBytes));
@@ -88,13 +90,12 @@ export async function getFile(
     },
     onError: reject,
   });
-  const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
   client.send(Message.GET, stream, encodeJson({ path, offset: range.offset, bytes }));
   let fileBytes = 0;
   await transfer(client, stream, bytes, signal, async () => {
     fileBytes = await ended;
   });
-  return { content: Buffer.concat(chunks), fileBytes };
+  return { content: content.take(), fileBytes };
 }
 
 /** Gives a transfer its deadline, and abandons it in the guest when it is cut short. */

@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { UnixSocketListener } from "bun";
+import { Message } from "../../src/guest/agent-protocol.ts";
+import type { Frame } from "../../src/vsock/frame-connection.ts";
+import type { AgentFault } from "./agent-fault.ts";
+import { FakeGet, FakePut, type FileStream } from "./fake-files.ts";
+import { FakeRun } from "./fake-run.ts";
+import { Peer } from "./peer.ts";
+
+export interface FakeAgentOptions {
+  fault?: AgentFault;
+  build?: string;
+  /** Where to listen; default: a socket in a directory of its own */
+  path?: string;
+  /** What a run does once its command and stdin came whole; default: it succeeds without output */
+  onRun?: (run: FakeRun) => void;
+  /** Called when RUN comes, before the command */
+  onRunRequest?: (run: FakeRun) => void;
+  /** False: the host gets no more than its initial credit */
+  grants?: boolean;
+}
+
+/** Plays the agent's side of docs/wire on a socket, without a VM. Files are kept in `files`. */
+export class FakeAgent implements Disposable {
+  readonly path: string;
+  readonly files = new Map<string, Uint8Array>();
+  /** Every frame of every connection, in the order they came */
+  readonly received: Frame[] = [];
+  connectLine: string | null = null;
+  readonly #options: FakeAgentOptions;
+  readonly #directory: string | null;
+  readonly #listener: UnixSocketListener<Peer>;
+  readonly #peers = new Set<Peer>();
+  readonly #streams = new Map<number, FakeRun | FileStream>();
+
+  constructor(options: FakeAgentOptions = {}) {
+    this.#options = options;
+    this.#directory = options.path === undefined ? mkdtempSync("/tmp/ign-agent-") : null;
+    this.path = options.path ?? join(this.#directory!, "vsock.sock");
+    this.#listener = Bun.listen<Peer>({
+      unix: this.path,
+      socket: {
+        binaryType: "uint8array",
+        open: (socket) => {
+          socket.data = new Peer(socket);
+          this.#peers.add(socket.data);
+        },
+        data: (socket, bytes: Uint8Array) => this.#receive(socket.data, bytes),
+        drain: (socket) => socket.data.flush(),
+        close: (socket) => {
+          this.#peers.delete(socket.data);
+        },
+      },
+    });
+  }
+
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#peers.size;
+  }
+
+  /** The frames of one type that came so far. */
+  receivedOf(type: number): Frame[] {
+    return this.received.filter((frame) => frame.type === type);
+  }
+
+  answerConnect(): void {
+    for (const peer of this.#peers) peer.sendBytes(Buffer.from("OK 1\n"));
+  }
+
+  /** Sends the same frame on every connection. */
+  broadcast(type: number, stream: number, payload?: Uint8Array): void {
+    for (const peer of this.#peers) peer.sendFrame(type, stream, payload);
+  }
+
+  /** Ends every connection, as a guest does that dies. */
+  dropConnections(): void {
+    for (const peer of this.#peers) peer.terminate();
+  }
+
+  [Symbol.dispose](): void {
+    this.#listener.stop(true);
+    if (this.#directory !== null) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #receive(peer: Peer, bytes: Uint8Array): void {
+    const { connectLine, frames } = peer.receive(bytes);
+    if (connectLine !== null) this.#answerConnectLine(connectLine, peer);
+    for (const frame of frames) {
+      this.received.push(frame);
+      this.#take(peer, frame);
+    }
+  }
+
+  #answerConnectLine(line: string, peer: Peer): void {
+    this.connectLine = line;
+    const { fault } = this.#options;
+    if (fault === "bad_ok") peer.sendBytes(Buffer.from("NO 1\n"));
+    else if (fault !== "no_ok" && fault !== "slow_ok") this.answerConnect();
+  }
+
+  #take(peer: Peer, frame: Frame): void {
+    if (frame.type === Message.HELLO) this.#greet(peer, frame);
+    else if (this.#streams.has(frame.stream)) this.#streams.get(frame.stream)!.take(frame);
+    else if (!this.#breakOn(peer, frame)) this.#answer(peer, frame);
+  }
+
+  #greet(peer: Peer, frame: Frame): void {
+    const { fault, build = "b0" } = this.#options;
+    if (fault === "no_hello") return;
+    if (fault === "bad_hello") {
+      peer.sendFrame(Message.OK, 0, Buffer.from([0xff, 0x7b]));
+      return;
+    }
+    const nonce = fault === "wrong_nonce" ? "0".repeat(32) : bodyOf(frame)["nonce"];
+    const protocol = fault === "wrong_protocol" ? 2 : 1;
+    peer.sendJson(Message.OK, 0, { protocol, nonce, build, kernel: "6.1.0", features: "run put get" });
+  }
+
+  /** True when the fault takes the place of an answer. */
+  #breakOn(peer: Peer, { stream }: Frame): boolean {
+    switch (this.#options.fault) {
+      case "bad_reply":
+        peer.sendFrame(Message.OK, stream, Buffer.from("{]"));
+        return true;
+      case "half_frame":
+        peer.sendBytes(Buffer.from([20, 0, 0, 0, Message.OK, 1, 0]));
+        peer.end();
+        return true;
+      case "huge_length":
+        peer.sendBytes(Buffer.from([0xff, 0xff, 0xff, 0x7f]));
+        return true;
+      case "dies_on_request":
+        peer.terminate();
+        return true;
+      case "silent":
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #answer(peer: Peer, frame: Frame): void {
+    const { type, stream } = frame;
+    if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
+    else if (type === Message.CLONED) peer.sendJson(Message.OK, stream, {});
+    else if (type === Message.RUN) this.#startRun(peer, frame);
+    else if (type === Message.PUT) this.#startPut(peer, frame);
+    else if (type === Message.GET) this.#startGet(peer, frame);
+  }
+
+  #startRun(peer: Peer, frame: Frame): void {
+    const { onRun = (ready) => ready.exit(), onRunRequest, grants = true } = this.#options;
+    const run = new FakeRun(peer, frame.stream, bodyOf(frame) as never, grants, onRun);
+    this.#streams.set(frame.stream, run);
+    onRunRequest?.(run);
+  }
+
+  #startPut(peer: Peer, frame: Frame): void {
+    const request = bodyOf(frame) as { path: string; bytes: number };
+    const grants = this.#options.grants ?? true;
+    if (request.path.endsWith("/")) refuse(peer, frame, "is_directory", "EISDIR");
+    else this.#streams.set(frame.stream, new FakePut(peer, frame.stream, request, this.files, grants));
+  }
+
+  #startGet(peer: Peer, frame: Frame): void {
+    const request = bodyOf(frame) as { path: string; offset: number; bytes: number | null };
+    const content = this.files.get(request.path);
+    if (content === undefined) refuse(peer, frame, "not_found", "ENOENT");
+    else this.#streams.set(frame.stream, new FakeGet(peer, frame.stream, request, content));
+  }
+}
+
+function bodyOf(frame: Frame): Record<string, unknown> {
+  return JSON.parse(Buffer.from(frame.payload).toString());
+}
+
+function refuse(peer: Peer, { stream }: Frame, code: string, errno: string): void {
+  peer.sendJson(Message.ERROR, stream, { code, errno, message: "from the guest" });
+}

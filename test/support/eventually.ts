@@ -1,0 +1,10 @@
+const LIMIT_MS = 5000;
+
+/** Waits until the condition holds; throws naming it when it never does. */
+export async function eventually(what: string, holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + LIMIT_MS;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`still waiting after ${LIMIT_MS} ms for ${what}`);
+    await Bun.sleep(2);
+  }
+}
