@@ -2,7 +2,6 @@
 #include <napi.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -82,11 +81,11 @@ Napi::Value toArrayBuffer(Napi::Env env, struct chunk *chunk) {
         Napi::ArrayBuffer copy = Napi::ArrayBuffer::New(env, chunk->used);
         if (chunk->used > 0)
             memcpy(copy.Data(), chunk->bytes, chunk->used);
-        free(chunk);
+        chunk_free(chunk);
         return copy;
     }
     return Napi::ArrayBuffer::New(
-        env, chunk->bytes, chunk->used, [](Napi::Env, void *, struct chunk *owned) { free(owned); }, chunk);
+        env, chunk->bytes, chunk->used, [](Napi::Env, void *, struct chunk *owned) { chunk_free(owned); }, chunk);
 }
 
 void appendReport(Napi::Env env, struct conn_report &report, std::vector<record> &records, Napi::Array buffers) {

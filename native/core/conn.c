@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A partial payload at least this large is read in place; only little is read past its end. */
+/* Behind a partial payload at least this large only little is read ahead, because the next frame
+ * is likely as large and shall be read in place too. */
 #define DIRECT_READ_BYTES 16384u
 #define READ_AHEAD_BYTES 4096u
 #define BACKLOG_RETRY_MS 5
@@ -41,15 +42,17 @@ void conn_start(struct conn *conn, int64_t now_ms) {
         conn_end(conn, CONN_END_CONNECT_FAILED, -error, 0);
 }
 
-long conn_read(struct conn *conn, uint8_t scratch[CONN_SCRATCH_BYTES]) {
+long conn_read(struct conn *conn, uint8_t scratch[CONN_SCRATCH_BYTES], bool *is_emptied) {
     size_t room = 0;
     uint8_t *target = frame_decoder_target(&conn->decoder, &room);
-    const bool is_direct = room >= DIRECT_READ_BYTES;
+    const struct chunk *partial = conn->decoder.partial;
+    const bool is_direct = partial != NULL && partial->capacity >= DIRECT_READ_BYTES;
     struct iovec parts[2] = {
         {.iov_base = target, .iov_len = room},
         {.iov_base = scratch, .iov_len = is_direct ? READ_AHEAD_BYTES : CONN_SCRATCH_BYTES},
     };
     const ssize_t got = room > 0 ? readv(conn->fd, parts, 2) : readv(conn->fd, parts + 1, 1);
+    *is_emptied = got < (ssize_t)(room + parts[1].iov_len);
     return got < 0 ? -errno : (long)got;
 }
 

@@ -52,8 +52,8 @@ struct conn {
 void conn_start(struct conn *conn, int64_t now_ms);
 
 /* I/O thread, not locked: reads once. Returns bytes read, 0 at the end of the stream, or a negative
- * errno. */
-long conn_read(struct conn *conn, uint8_t scratch[CONN_SCRATCH_BYTES]);
+ * errno. `*is_emptied`: it was less than asked for, so nothing is likely to be left. */
+long conn_read(struct conn *conn, uint8_t scratch[CONN_SCRATCH_BYTES], bool *is_emptied);
 
 /* I/O thread, locked: digests what conn_read returned. */
 void conn_digest(struct conn *conn, const uint8_t *scratch, long result);

@@ -4,15 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct chunk *chunk_new(uint32_t capacity) {
-    struct chunk *chunk = malloc(sizeof *chunk + capacity);
-    if (chunk != NULL) {
-        chunk->capacity = capacity;
-        chunk->used = 0;
-    }
-    return chunk;
-}
-
 /* Makes room for one more item of `item_size`. The counts stay far below SIZE_MAX / item_size:
  * the reactor stops reading at a batch's high-water mark. */
 static void *grown(void *items, size_t count, size_t *capacity, size_t item_size) {
@@ -65,7 +56,7 @@ static struct chunk *room_for(struct frame_batch *batch, uint32_t size) {
     if (chunk == NULL)
         return NULL;
     if (add_chunk(batch, chunk) != 0) {
-        free(chunk);
+        chunk_free(chunk);
         return NULL;
     }
     return chunk;
@@ -94,7 +85,7 @@ int frame_batch_adopt(struct frame_batch *batch, uint8_t type, uint32_t stream,
 
 void frame_batch_clear(struct frame_batch *batch) {
     for (size_t at = 0; at < batch->chunk_count; at++)
-        free(batch->chunks[at]);
+        chunk_free(batch->chunks[at]);
     free(batch->chunks);
     free(batch->frames);
     *batch = (struct frame_batch){0};

@@ -1,16 +1,10 @@
 #pragma once
+#include "chunk.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 /* Decoded frames on their way to JavaScript: small payloads packed into shared chunks, large ones
  * alone. */
-
-/* Memory for payloads. Freed with free(); one owner. */
-struct chunk {
-    uint32_t capacity;
-    uint32_t used;
-    uint8_t bytes[];
-};
 
 struct frame {
     uint32_t stream;
@@ -32,9 +26,6 @@ struct frame_batch {
 
 #define FRAME_WEIGHT_BYTES 64u
 #define SHARED_CHUNK_BYTES 65536u
-
-/* A chunk with room for `capacity` bytes, or NULL without memory. */
-struct chunk *chunk_new(uint32_t capacity);
 
 /* Appends a frame and copies its payload. Returns 0 or -ENOMEM. */
 int frame_batch_copy(struct frame_batch *batch, uint8_t type, uint32_t stream,

@@ -1,7 +1,6 @@
 #include "frame_codec.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint32_t read_u32(const uint8_t *bytes) {
@@ -112,6 +111,6 @@ bool frame_decoder_is_mid_frame(const struct frame_decoder *decoder) {
 }
 
 void frame_decoder_clear(struct frame_decoder *decoder) {
-    free(decoder->partial);
+    chunk_free(decoder->partial);
     *decoder = (struct frame_decoder){0};
 }

@@ -1,7 +1,6 @@
 #include "outbox.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -11,12 +10,6 @@
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* macOS: the socket has SO_NOSIGPIPE instead */
 #endif
-
-struct outbox_block {
-    struct outbox_block *next;
-    size_t size, sent;
-    unsigned char bytes[];
-};
 
 /* Returns the bytes sent, 0 when the kernel takes none now, or a negative errno. */
 static ssize_t send_parts(int fd, struct iovec *parts, int part_count) {
@@ -41,25 +34,24 @@ static int queue_rest(struct outbox *box, const struct iovec *parts, int part_co
         total += parts[at].iov_len;
     if (total == skipped)
         return 0;
-    struct outbox_block *block = malloc(sizeof *block + (total - skipped));
+    struct chunk *block =
+        total - skipped > CHUNK_MAX_BYTES ? NULL : chunk_new((uint32_t)(total - skipped));
     if (block == NULL)
         return -ENOMEM;
-    *block = (struct outbox_block){.size = total - skipped};
-    size_t used = 0;
     for (int at = 0; at < part_count; at++) {
         const size_t skip = skipped < parts[at].iov_len ? skipped : parts[at].iov_len;
         const size_t size = parts[at].iov_len - skip;
         skipped -= skip;
         if (size > 0)
-            memcpy(block->bytes + used, (const unsigned char *)parts[at].iov_base + skip, size);
-        used += size;
+            memcpy(block->bytes + block->used, (const uint8_t *)parts[at].iov_base + skip, size);
+        block->used += (uint32_t)size;
     }
     if (box->last == NULL)
         box->first = block;
     else
         box->last->next = block;
     box->last = block;
-    box->size += block->size;
+    box->size += block->used;
     return 0;
 }
 
@@ -74,16 +66,12 @@ int outbox_send(struct outbox *box, int fd, const struct iovec *parts, int part_
 
 static void drop_sent(struct outbox *box, size_t sent) {
     box->size -= sent;
-    while (sent > 0) {
-        struct outbox_block *block = box->first;
-        const size_t rest = block->size - block->sent;
-        if (sent < rest) {
-            block->sent += sent;
-            return;
-        }
-        sent -= rest;
-        box->first = block->next;
-        free(block);
+    box->sent += sent;
+    while (box->first != NULL && box->sent >= box->first->used) {
+        struct chunk *next = box->first->next;
+        box->sent -= box->first->used;
+        chunk_free(box->first);
+        box->first = next;
     }
     if (box->first == NULL)
         box->last = NULL;
@@ -93,10 +81,13 @@ int outbox_flush(struct outbox *box, int fd) {
     while (box->size > 0) {
         struct iovec parts[PARTS_PER_SEND];
         int part_count = 0;
-        for (struct outbox_block *block = box->first; block != NULL && part_count < PARTS_PER_SEND;
-             block = block->next)
-            parts[part_count++] = (struct iovec){.iov_base = block->bytes + block->sent,
-                                                 .iov_len = block->size - block->sent};
+        size_t skip = box->sent;
+        for (struct chunk *block = box->first; block != NULL && part_count < PARTS_PER_SEND;
+             block = block->next) {
+            parts[part_count++] =
+                (struct iovec){.iov_base = block->bytes + skip, .iov_len = block->used - skip};
+            skip = 0;
+        }
         const ssize_t sent = send_parts(fd, parts, part_count);
         if (sent < 0) {
             outbox_clear(box);
@@ -111,8 +102,8 @@ int outbox_flush(struct outbox *box, int fd) {
 
 void outbox_clear(struct outbox *box) {
     while (box->first != NULL) {
-        struct outbox_block *next = box->first->next;
-        free(box->first);
+        struct chunk *next = box->first->next;
+        chunk_free(box->first);
         box->first = next;
     }
     *box = (struct outbox){0};

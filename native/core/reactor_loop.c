@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #define EVENTS_PER_TURN 64
+#define READS_PER_TURN 8
+/* Kept memory goes back to the system when nothing moved for this long */
+#define TRIM_AFTER_MS 2000
 
 /* I/O thread, locked: starts, retries, times out, and frees abandoned connections. */
 static void care_for(struct reactor *reactor, struct conn *conn, int64_t now_ms) {
@@ -40,26 +43,31 @@ static void care_for_all(struct reactor *reactor) {
             care_for(reactor, reactor->slots[slot], now_ms);
 }
 
-/* I/O thread, not locked. Between the two locked parts nobody else frees or ends the connection. */
+/* I/O thread, not locked. While it is not locked nobody else frees or ends the connection. */
 static void serve(struct reactor *reactor, struct poller_event event) {
     reactor_lock(reactor);
     struct conn *conn = reactor_find(reactor, event.tag);
     if (conn != NULL && conn->state != CONN_ENDED && (event.ready & POLLER_WRITE) != 0 &&
         (conn->watched & POLLER_WRITE) != 0)
         conn_on_writable(conn);
-    const bool reads = conn != NULL && conn->state != CONN_ENDED &&
-                       (event.ready & conn->watched & POLLER_READ) != 0;
+    bool reads = conn != NULL && conn->state != CONN_ENDED &&
+                 (event.ready & conn->watched & POLLER_READ) != 0;
     if (conn != NULL)
         reactor_settle(reactor, conn);
     reactor_unlock(reactor);
-    if (!reads)
-        return;
-    const long result = conn_read(conn, reactor->scratch);
-    reactor_lock(reactor);
-    if (!conn->is_abandoned)
-        conn_digest(conn, reactor->scratch, result);
-    reactor_settle(reactor, conn);
-    reactor_unlock(reactor);
+    /* Several reads to one report, as long as there is more: waking the other thread costs more. */
+    for (int read = 0; reads && read < READS_PER_TURN; read++) {
+        bool is_emptied = false;
+        const long result = conn_read(conn, reactor->scratch, &is_emptied);
+        reactor_lock(reactor);
+        if (!conn->is_abandoned)
+            conn_digest(conn, reactor->scratch, result);
+        reads = !is_emptied && !conn->is_abandoned && (conn->watched & POLLER_READ) != 0 &&
+                conn->state == CONN_OPEN && read + 1 < READS_PER_TURN;
+        if (!reads)
+            reactor_settle(reactor, conn);
+        reactor_unlock(reactor);
+    }
 }
 
 static int wait_ms(const struct reactor *reactor) {
@@ -74,17 +82,25 @@ static int wait_ms(const struct reactor *reactor) {
 void *reactor_run(void *argument) {
     struct reactor *reactor = argument;
     struct poller_event events[EVENTS_PER_TURN];
+    bool has_moved = false;
     for (;;) {
         reactor_lock(reactor);
         care_for_all(reactor);
         const bool is_stopping = reactor->is_stopping;
-        const int timeout_ms = wait_ms(reactor);
+        const int due_ms = wait_ms(reactor);
         reactor_unlock(reactor);
         if (is_stopping)
             return NULL;
-        const int count = poller_wait(&reactor->poller, events, EVENTS_PER_TURN, timeout_ms);
+        const bool trims = has_moved && (due_ms < 0 || due_ms > TRIM_AFTER_MS);
+        const int64_t trim_ms = reactor_clock_ms() + TRIM_AFTER_MS;
+        const int count =
+            poller_wait(&reactor->poller, events, EVENTS_PER_TURN, trims ? TRIM_AFTER_MS : due_ms);
         if (count < 0)
             abort(); /* only a bug of ours makes waiting fail */
+        const bool is_idle = trims && count == 0 && reactor_clock_ms() >= trim_ms;
+        if (is_idle)
+            chunk_trim();
+        has_moved = count > 0 || (has_moved && !is_idle);
         for (int at = 0; at < count; at++)
             serve(reactor, events[at]);
     }

@@ -15,7 +15,7 @@ for target in "${targets[@]}"; do
   mkdir -p "$program.found"
   clang -std=c11 -g -O1 -Wall -Wextra -Werror -Wconversion -Inative/core \
     -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-    native/core/handshake.c native/core/frame_codec.c native/core/frame_batch.c \
+    native/core/handshake.c native/core/frame_codec.c native/core/frame_batch.c native/core/chunk.c \
     "native/fuzz/${target}_fuzz.c" -o "$program"
   if timeout $((share + 60)) "$program" -max_total_time="$share" -max_len=8192 -rss_limit_mb=1024 -timeout=10 \
     -artifact_prefix="$program-" "$program.found" "native/fuzz/corpus/$target" >"$program.log" 2>&1; then
