@@ -1,4 +1,5 @@
-// The addon: hands calls to the reactor and its reports to JavaScript. No connection logic lives here.
+// The addon: hands calls to the reactor and its reports to JavaScript. No connection logic lives
+// here.
 #include <napi.h>
 
 #include <array>
@@ -31,7 +32,9 @@ using Notifier = Napi::TypedThreadSafeFunction<Carrier, void, deliver>;
 // The state of one JavaScript environment. All members belong to its thread.
 class Carrier {
   public:
-    ~Carrier() { stop(); }
+    ~Carrier() {
+        stop();
+    }
 
     // Returns 0 or an errno.
     int start(Napi::Env env, Napi::Function onReports) {
@@ -68,7 +71,8 @@ class Carrier {
 
   private:
     static void notify(void *context) {
-        // The queue is unbounded but holds one call: the reactor notifies once until reports are taken.
+        // The queue is unbounded but holds one call: the reactor notifies once until reports are
+        // taken.
         static_cast<Carrier *>(context)->notifier.NonBlockingCall();
     }
 
@@ -85,17 +89,20 @@ Napi::Value toArrayBuffer(Napi::Env env, struct chunk *chunk) {
         return copy;
     }
     return Napi::ArrayBuffer::New(
-        env, chunk->bytes, chunk->used, [](Napi::Env, void *, struct chunk *owned) { chunk_free(owned); }, chunk);
+        env, chunk->bytes, chunk->used,
+        [](Napi::Env, void *, struct chunk *owned) { chunk_free(owned); }, chunk);
 }
 
-void appendReport(Napi::Env env, struct conn_report &report, std::vector<record> &records, Napi::Array buffers) {
+void appendReport(Napi::Env env, struct conn_report &report, std::vector<record> &records,
+                  Napi::Array buffers) {
     if (report.opened)
         records.push_back({OPENED, report.id});
     if (report.drained)
         records.push_back({DRAINED, report.id});
     const uint32_t firstBuffer = buffers.Length();
     for (size_t at = 0; at < report.frames.chunk_count; at++) {
-        buffers.Set(firstBuffer + static_cast<uint32_t>(at), toArrayBuffer(env, report.frames.chunks[at]));
+        buffers.Set(firstBuffer + static_cast<uint32_t>(at),
+                    toArrayBuffer(env, report.frames.chunks[at]));
         report.frames.chunks[at] = nullptr;
     }
     for (size_t at = 0; at < report.frames.frame_count; at++) {
@@ -105,8 +112,8 @@ void appendReport(Napi::Env env, struct conn_report &report, std::vector<record>
     }
     frame_batch_clear(&report.frames);
     if (report.end != CONN_END_NONE)
-        records.push_back({ENDED | static_cast<uint32_t>(report.end) << 8, report.id, report.end_errno,
-                           report.end_detail});
+        records.push_back({ENDED | static_cast<uint32_t>(report.end) << 8, report.id,
+                           report.end_errno, report.end_detail});
 }
 
 // One call into JavaScript for everything that happened since the last one.
@@ -124,7 +131,8 @@ void deliver(Napi::Env env, Napi::Function callback, Carrier *carrier, void *) {
         if (reports[at].end != CONN_END_NONE)
             carrier->ended(env);
     }
-    Napi::Uint32Array words = Napi::Uint32Array::New(env, records.size() * std::tuple_size<record>::value);
+    Napi::Uint32Array words =
+        Napi::Uint32Array::New(env, records.size() * std::tuple_size<record>::value);
     memcpy(words.Data(), records.data(), records.size() * sizeof(record));
     callback.Call({words, buffers});
 }
@@ -147,13 +155,16 @@ span bytesOf(const Napi::CallbackInfo &info, size_t index) {
     span bytes;
     bool isTypedArray = false;
     if (napi_is_typedarray(info.Env(), info[index], &isTypedArray) == napi_ok && isTypedArray)
-        napi_get_typedarray_info(info.Env(), info[index], nullptr, &bytes.size, &bytes.data, nullptr, nullptr);
+        napi_get_typedarray_info(info.Env(), info[index], nullptr, &bytes.size, &bytes.data,
+                                 nullptr, nullptr);
     return bytes;
 }
 
-// start(onReports: (words: Uint32Array, buffers: ArrayBuffer[]) => void): errno, once per environment
+// start(onReports: (words: Uint32Array, buffers: ArrayBuffer[]) => void): errno, once per
+// environment
 Napi::Value start(const Napi::CallbackInfo &info) {
-    return Napi::Number::New(info.Env(), carrierOf(info)->start(info.Env(), info[0].As<Napi::Function>()));
+    return Napi::Number::New(info.Env(),
+                             carrierOf(info)->start(info.Env(), info[0].As<Napi::Function>()));
 }
 
 // connect(path, port, deadlineMs, highWaterBytes): id, or -errno
@@ -164,7 +175,8 @@ Napi::Value connect(const Napi::CallbackInfo &info) {
     const uint32_t highWaterBytes = info[3].As<Napi::Number>().Uint32Value();
     int error = 0;
     Carrier *carrier = carrierOf(info);
-    const uint32_t id = reactor_connect(carrier->reactor, path.c_str(), port, deadlineMs, highWaterBytes, &error);
+    const uint32_t id =
+        reactor_connect(carrier->reactor, path.c_str(), port, deadlineMs, highWaterBytes, &error);
     if (id == 0)
         return Napi::Number::New(info.Env(), -error);
     carrier->opened(info.Env());
@@ -174,14 +186,15 @@ Napi::Value connect(const Napi::CallbackInfo &info) {
 // send(id, head: Uint8Array, payload: Uint8Array | null): bytes queued, or -errno
 Napi::Value send(const Napi::CallbackInfo &info) {
     const span head = bytesOf(info, 1), payload = bytesOf(info, 2);
-    const int64_t pending =
-        reactor_send(carrierOf(info)->reactor, idOf(info), head.data, head.size, payload.data, payload.size);
+    const int64_t pending = reactor_send(carrierOf(info)->reactor, idOf(info), head.data, head.size,
+                                         payload.data, payload.size);
     return Napi::Number::New(info.Env(), static_cast<double>(pending));
 }
 
 // pending(id): bytes queued
 Napi::Value pending(const Napi::CallbackInfo &info) {
-    return Napi::Number::New(info.Env(), static_cast<double>(reactor_pending(carrierOf(info)->reactor, idOf(info))));
+    return Napi::Number::New(
+        info.Env(), static_cast<double>(reactor_pending(carrierOf(info)->reactor, idOf(info))));
 }
 
 // setPaused(id, paused)

@@ -1,7 +1,6 @@
 #include "chunk.h"
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 /* Kept are six sizes, from 32 KiB to 1 MiB and each with a bit for headers: the last holds any

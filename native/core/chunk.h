@@ -1,4 +1,5 @@
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -12,9 +13,9 @@ struct chunk {
     uint8_t bytes[];
 };
 
-#define CHUNK_MAX_BYTES (8u * 1048576u)
+#define CHUNK_MAX_BYTES 8388608u
 /* What is kept at most */
-#define CHUNK_KEPT_BYTES (32u * 1048576u)
+#define CHUNK_KEPT_BYTES ((size_t)32 * 1048576)
 
 /* A chunk with room for `capacity` bytes, at most CHUNK_MAX_BYTES; NULL without memory. */
 struct chunk *chunk_new(uint32_t capacity);

@@ -13,7 +13,7 @@ struct reactor;
 
 #define REACTOR_MAX_CONNECTIONS 4096u
 /* Queued bytes above which a sender is to wait for `drained` */
-#define REACTOR_SEND_HIGH_WATER_BYTES (4u * 1048576u)
+#define REACTOR_SEND_HIGH_WATER_BYTES ((size_t)4 * 1048576)
 
 enum conn_end {
     CONN_END_NONE,

@@ -17,6 +17,7 @@ struct test {
 };
 
 /* Each file's tests, closed by an entry without a name */
+extern const struct test chunk_tests[];
 extern const struct test handshake_tests[];
 extern const struct test frame_codec_tests[];
 extern const struct test outbox_tests[];

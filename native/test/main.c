@@ -3,7 +3,8 @@
 #include <stddef.h>
 
 int main(void) {
-    const struct test *suites[] = {handshake_tests, frame_codec_tests, outbox_tests, reactor_tests};
+    const struct test *suites[] = {chunk_tests, handshake_tests, frame_codec_tests, outbox_tests,
+                                   reactor_tests};
     int passed = 0, failed = 0;
     for (size_t suite = 0; suite < sizeof suites / sizeof suites[0]; suite++) {
         for (const struct test *test = suites[suite]; test->name != NULL; test++) {

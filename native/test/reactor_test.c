@@ -89,7 +89,8 @@ static bool says_when_a_long_queue_is_empty(void) {
     const size_t size = 5u * 1048576u;
     char *bytes = calloc(1, size);
     CHECK(bytes != NULL);
-    CHECK(reactor_send(b.reactor, b.id, bytes, size, NULL, 0) > REACTOR_SEND_HIGH_WATER_BYTES);
+    CHECK(reactor_send(b.reactor, b.id, bytes, size, NULL, 0) >
+          (int64_t)REACTOR_SEND_HIGH_WATER_BYTES);
     size_t received = 0;
     while (received < size) {
         const ssize_t got = read(b.peer, bytes, size);
