@@ -14,6 +14,7 @@ export interface StageCall {
 export class DemoStage implements AsyncDisposable {
   readonly timings: [label: string, ms: number][] = [];
   readonly client: StdioClient;
+  readonly #nicknames = new Map<string, string>();
 
   constructor(client: StdioClient) {
     this.client = client;
@@ -25,11 +26,10 @@ export class DemoStage implements AsyncDisposable {
 
   /** Throws when the call fails although it must not, or the other way round. */
   async call(tool: string, { args = {}, errorNames, timeoutMs }: StageCall = {}): Promise<ToolAnswer> {
-    console.log(`-> ${tool} ${shorten(JSON.stringify(args))}`);
+    console.log(this.#nicknamed(`-> ${tool} ${describeArguments(args)}`));
     const onProgress = (message: string) => console.log(`   .. ${message}`);
     const answer = await this.client.call(tool, args, { onProgress, ...(timeoutMs && { timeoutMs }) });
-    const shown = answer.isError ? `error: ${answer.text}` : JSON.stringify(answer.fields);
-    console.log(`<- ${shorten(shown)}`);
+    console.log(this.#nicknamed(`<- ${describeAnswer(answer)}`));
     if (errorNames === undefined) check(!answer.isError, `${tool} failed: ${answer.text}`);
     else
       check(answer.isError && answer.text.includes(errorNames), `${tool} must fail and name ${errorNames}`);
@@ -38,8 +38,12 @@ export class DemoStage implements AsyncDisposable {
 
   async open(): Promise<string> {
     const { fields } = await this.call("open_session", { timeoutMs: 300_000 });
-    check(typeof fields["session_id"] === "string", "open_session gave no session_id");
-    return fields["session_id"] as string;
+    const id = fields["session_id"];
+    check(typeof id === "string", "open_session gave no session_id");
+    const nickname = `session ${String.fromCharCode(65 + this.#nicknames.size)}`;
+    this.#nicknames.set(id, nickname);
+    console.log(`   called ${nickname} below`);
+    return id;
   }
 
   /** A run that must end with status 0; gives its stdout. */
@@ -56,6 +60,11 @@ export class DemoStage implements AsyncDisposable {
     return result;
   }
 
+  /** Ids are long; people read "session A". */
+  #nicknamed(text: string): string {
+    return [...this.#nicknames].reduce((shown, [id, nickname]) => shown.replaceAll(id, nickname), text);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.client[Symbol.asyncDispose]();
   }
@@ -63,6 +72,19 @@ export class DemoStage implements AsyncDisposable {
 
 export function check(condition: boolean, problem: string): asserts condition {
   if (!condition) throw new Error(problem);
+}
+
+function describeArguments({ session_id, command, ...others }: Record<string, unknown>): string {
+  const rest = Object.entries(others).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return shorten([session_id, ...rest, command].filter((part) => part !== undefined).join(" | "));
+}
+
+function describeAnswer({ isError, text, fields }: ToolAnswer): string {
+  if (isError) return shorten(`error: ${text}`);
+  if (!("exit_code" in fields)) return shorten(text);
+  const notes = [`exit ${fields["exit_code"]}`, ...(fields["timed_out"] === true ? ["timed out"] : [])];
+  const output = `${fields["stdout"]}${fields["stderr"]}`.trimEnd();
+  return shorten(output === "" ? notes.join(", ") : `${notes.join(", ")} | ${output}`);
 }
 
 function shorten(text: string): string {
