@@ -64,14 +64,11 @@ describeWithVms("a session that ends says why", () => {
     await expectEnd(session, answer, "its guest was shut down or rebooted from inside");
   });
 
-  test("when its agent is killed", async () => {
+  test("but does not end when something in it tries to kill the agent", async () => {
     const session = await server.open();
-    const [answer] = await startRun(session);
-    // PID 1 cannot be killed from inside by a signal it does not handle, so this must do nothing.
-    await session.run("kill -9 1; kill -TERM 1; kill -SEGV 1");
+    await session.run("kill -9 1; kill -TERM 1; kill -SEGV 1; kill -STOP 1");
     expect(await session.output("echo on")).toBe("on\n");
     await session.close();
-    expect((await answer!).text).toContain("closed");
   });
 
   test("when it is closed under a run", async () => {

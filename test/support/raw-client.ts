@@ -17,7 +17,7 @@ export class RawClient implements AsyncDisposable {
   stderr = "";
   readonly #process;
   readonly #waiting = new Map<number, (message: Message) => void>();
-  readonly #output: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
+  readonly #output;
   readonly #readers: Promise<void>[];
   #nextId = 1;
 
