@@ -4,30 +4,16 @@ import packageJson from "../../package.json" with { type: "json" };
 import { descendantsOf } from "../support/processes.ts";
 import { RawClient } from "../support/raw-client.ts";
 import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
+import { type Ended, runExecutable } from "../support/run-executable.ts";
 
-interface Ended {
-  status: number;
-  stdout: string;
-  stderr: string;
-}
-
-async function runExecutable(args: string[], extraEnv: Record<string, string> = {}): Promise<Ended> {
+async function runHere(args: string[], extraEnv: Record<string, string> = {}): Promise<Ended> {
   using home = new TestHome();
-  const child = Bun.spawn([EXECUTABLE_PATH, ...args], {
-    env: home.env(extraEnv),
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: 20_000,
-  });
-  const [stdout, stderr] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { status: await child.exited, stdout, stderr };
+  return await runExecutable(args, home.env(extraEnv));
 }
 
 describeWithVms("the command line", () => {
   test("--version says it on stdout", async () => {
-    expect(await runExecutable(["--version"])).toEqual({
+    expect(await runHere(["--version"])).toEqual({
       status: 0,
       stdout: `${packageJson.version}\n`,
       stderr: "",
@@ -35,7 +21,7 @@ describeWithVms("the command line", () => {
   });
 
   test("--help names commands and variables on stdout", async () => {
-    const { status, stdout, stderr } = await runExecutable(["--help"]);
+    const { status, stdout, stderr } = await runHere(["--help"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     for (const word of ["serve", "base", "IGN_MCP_STORE", "IGN_MCP_POOL"]) expect(stdout).toContain(word);
   });
@@ -43,7 +29,7 @@ describeWithVms("the command line", () => {
   test.each([[["--nonsense"]], [["nonsense"]], [["base", "nonsense"]], [["base", "rm", "../up"]]])(
     "%p ends with 2, the reason on stderr and nothing on stdout",
     async (args) => {
-      const { status, stdout, stderr } = await runExecutable(args);
+      const { status, stdout, stderr } = await runHere(args);
       expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
       expect(stderr).toContain(args.at(-1)!);
     },
@@ -65,13 +51,13 @@ describeWithVms("a variable that is wrong ends the server with 78 and says what 
     ["IGN_MCP_CARRIER", "pigeon", "native, twin"],
     ["IGN_MCP_LOG", "loud", "silent"],
   ])("%s=%s", async (name, value, allowed) => {
-    const { status, stdout, stderr } = await runExecutable([], { [name]: value });
+    const { status, stdout, stderr } = await runHere([], { [name]: value });
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     for (const word of [name, JSON.stringify(value), allowed]) expect(stderr).toContain(word);
   });
 
   test("a misspelt variable is refused with the one that was meant", async () => {
-    const { status, stderr } = await runExecutable([], { IGN_MCP_MEMORY: "512" });
+    const { status, stderr } = await runHere([], { IGN_MCP_MEMORY: "512" });
     expect(status).toBe(78);
     expect(stderr).toContain("IGN_MCP_MEMORY");
     expect(stderr).toContain("did you mean IGN_MCP_MEM?");
