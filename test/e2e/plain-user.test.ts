@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expectNoLeftovers, vmsOf } from "../support/leftovers.ts";
 import { describeWithVms, EXECUTABLE_PATH, IMAGE_PATH, TestHome } from "../support/real-vm.ts";
@@ -28,21 +28,26 @@ function installFor(home: TestHome): { executablePath: string; env: Record<strin
   return { executablePath: join(programPath, "ignition-mcp"), env };
 }
 
-/** Argv in front of the executable that gives up root; empty for who is none. */
-function asPlainUser(): string[] {
-  if (process.getuid?.() !== 0) return [];
-  return ["setpriv", `--reuid=${USER_ID}`, `--regid=${USER_ID}`, "--clear-groups", "--"];
+/** Argv that starts the executable without root's rights; as it is for a user who has none. */
+function asPlainUser(executablePath: string): string[] {
+  if (process.getuid?.() !== 0) return [executablePath];
+  return ["setpriv", `--reuid=${USER_ID}`, `--regid=${USER_ID}`, "--clear-groups", "--", executablePath];
+}
+
+/** Real user of a process. /proc gives the files of some processes to root, so its owner does not tell. */
+function userOf(pid: number): number {
+  return Number(/^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
 describeWithVms("a user without privileges", () => {
   test("has sessions too, and leaves nothing", async () => {
     using home = new TestHome();
     const { executablePath, env } = installFor(home);
-    const [command, ...args] = [...asPlainUser(), executablePath] as [string, ...string[]];
+    const [command = executablePath, ...args] = asPlainUser(executablePath);
     const client = await StdioClient.start({ command, args, env });
     let vms = vmsOf(client.pid);
     try {
-      expect(statSync(`/proc/${client.pid}`).uid).not.toBe(0);
+      expect(userOf(client.pid)).not.toBe(0);
       const opened = await client.callOk("open_session");
       const session = new TestSession(client, String(opened.fields["session_id"]));
       expect(await session.output("id -u; python3 -c 'print(6 * 7)'")).toBe("0\n42\n");
@@ -50,7 +55,7 @@ describeWithVms("a user without privileges", () => {
       expect(await session.output("cat note.txt")).toBe("kept");
       await session.reset();
       vms = vmsOf(client.pid);
-      for (const { pid } of vms) expect(statSync(`/proc/${pid}`).uid).not.toBe(0);
+      for (const { pid } of vms) expect(userOf(pid)).not.toBe(0);
       expect(client.stderr).toBe("");
     } finally {
       await client[Symbol.asyncDispose]();
