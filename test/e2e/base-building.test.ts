@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describeWithVms, TestHome } from "../support/real-vm.ts";
+import { expectNoLeftovers, expectNoVms, vmsOf } from "../support/leftovers.ts";
+import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
 import { runExecutable } from "../support/run-executable.ts";
-import { TestServer, type TestSession } from "../support/test-server.ts";
+import { eventually, TestServer, type TestSession } from "../support/test-server.ts";
 import { TestStore } from "../support/test-store.ts";
 
 const BUILD_LIMIT_MS = 110_000;
@@ -33,6 +34,37 @@ describeWithVms("a base that is not there", () => {
   afterAll(async () => {
     await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
     storeHome[Symbol.dispose]();
+  });
+
+  /** A build in the store that has come as far as booting a VM. */
+  async function startBuild(home: TestHome): Promise<Bun.Subprocess> {
+    const child = Bun.spawn([EXECUTABLE_PATH, "base", "build"], {
+      env: home.env({ IGN_MCP_STORE: store.path }),
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await eventually("the build boots its VM", 20_000, () => vmsOf(child.pid).length > 0);
+    return child;
+  }
+
+  test("is not left half built by Ctrl-C", async () => {
+    using home = new TestHome();
+    const build = await startBuild(home);
+    const vms = vmsOf(build.pid);
+    build.kill("SIGINT");
+    expect(await build.exited).toBe(130);
+    await expectNoLeftovers(home, vms);
+    expect(readdirSync(join(store.path, "snapshots"))).toEqual([]);
+  });
+
+  test("leaves no VM when its build is killed, and nothing that stops the next one", async () => {
+    using home = new TestHome();
+    const build = await startBuild(home);
+    const vms = vmsOf(build.pid);
+    build.kill("SIGKILL");
+    await build.exited;
+    await expectNoVms(home, vms, 5000);
+    expect(existsSync(store.file("manifest.json"))).toBe(false);
+    // The next test builds in the same store, over what this one left.
   });
 
   test("is built by the first session, once for two servers, with progress for both", async () => {
