@@ -17,6 +17,7 @@ export class RawClient implements AsyncDisposable {
   stderr = "";
   readonly #process;
   readonly #waiting = new Map<number, (message: Message) => void>();
+  readonly #output;
   readonly #readers: Promise<void>[];
   #nextId = 1;
 
@@ -26,6 +27,7 @@ export class RawClient implements AsyncDisposable {
       ...(cwd !== undefined && { cwd }),
       stdio: ["pipe", "pipe", "pipe"],
     });
+    this.#output = this.#process.stdout.getReader();
     this.#readers = [this.#readStdout(), this.#readStderr()];
   }
 
@@ -78,6 +80,11 @@ export class RawClient implements AsyncDisposable {
     this.#process.stdin.end();
   }
 
+  /** Closes our end of stdout: what the server writes next fails. */
+  closeOutput(): void {
+    void this.#output.cancel();
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
   }
@@ -102,8 +109,11 @@ export class RawClient implements AsyncDisposable {
 
   async #readStdout(): Promise<void> {
     let rest = "";
-    for await (const chunk of this.#process.stdout.pipeThrough(new TextDecoderStream())) {
-      const lines = (rest + chunk).split("\n");
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { value, done } = await this.#output.read();
+      if (done) break;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) this.#receive(line);
     }
