@@ -1,4 +1,4 @@
-/** What native/binding.cc exports. One instance per JavaScript environment. */
+/** What native/binding.cc exports. One copy per JavaScript environment. */
 export interface NativeAddon {
   /** Starts the I/O thread; called once. Returns an errno or 0. */
   start(onReports: (words: Uint32Array, buffers: ArrayBuffer[]) => void): number;
