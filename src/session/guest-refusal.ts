@@ -1,7 +1,7 @@
 import { AgentError } from "../guest/agent-error.ts";
 import { SessionError, type SessionErrorCode } from "./session-error.ts";
 
-const WHAT: Record<string, { code: SessionErrorCode; sentence: (subject: string) => string }> = {
+const WHAT: Readonly<Record<string, { code: SessionErrorCode; sentence: (subject: string) => string }>> = {
   bad_cwd: {
     code: "bad_cwd",
     sentence: (cwd) =>
@@ -27,7 +27,9 @@ const WHAT: Record<string, { code: SessionErrorCode; sentence: (subject: string)
 /** An agent's refusal as an error for the caller; `subject` is the path it was about. Other errors pass unchanged. */
 export function explainRefusal(error: unknown, subject: string, otherwise: SessionErrorCode): unknown {
   if (!(error instanceof AgentError) || error.code !== "agent_refused") return error;
-  const known = WHAT[error.refusal ?? ""];
+  const refusal = error.refusal ?? "";
+  // The guest chooses the name, and every object has members that are not its own.
+  const known = Object.hasOwn(WHAT, refusal) ? WHAT[refusal] : undefined;
   if (known) return new SessionError(known.code, known.sentence(subject), error);
   const errno = error.errno === null ? "" : ` (${error.errno})`;
   return new SessionError(

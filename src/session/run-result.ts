@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { capturedText } from "../guest/captured-text.ts";
 import type { CommandEnd } from "../guest/run-command.ts";
 import type { RunResult } from "./session-service.ts";
@@ -6,7 +5,11 @@ import type { RunResult } from "./session-service.ts";
 /** What coreutils' timeout reports, and the seed's guest agent */
 const TIMEOUT_EXIT_CODE = 124;
 
-const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+/** Linux' signals from 1 on; the guest's, whatever the host's system numbers */
+const SIGNAL_NAMES =
+  "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS".split(
+    " ",
+  );
 
 /** A run's end as the caller sees it. */
 export function runResult({ exit, stdout, stderr }: CommandEnd): RunResult {
@@ -15,7 +18,7 @@ export function runResult({ exit, stdout, stderr }: CommandEnd): RunResult {
     stderr: capturedText(stderr),
     exitCode: exitCode(exit),
     timedOut: exit.timed_out,
-    signal: exit.signal === null ? null : (SIGNAL_NAMES.get(exit.signal) ?? `SIG${exit.signal}`),
+    signal: exit.signal === null ? null : `SIG${SIGNAL_NAMES[exit.signal - 1] ?? exit.signal}`,
     stdoutBytes: stdout.totalBytes,
     stderrBytes: stderr.totalBytes,
     stdoutPath: stdout.path,

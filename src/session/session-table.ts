@@ -30,6 +30,8 @@ export class SessionTable implements SessionService {
   readonly #tombstones = new Tombstones();
   readonly #reaper: IdleReaper;
   readonly #disposals = new Set<Promise<void>>();
+  /** Opens and resets under way; shutdown waits for what they claimed */
+  readonly #claims = new Set<Promise<SessionVm>>();
   #closing = false;
 
   constructor({ source, maxSessions, idleMs, log }: SessionTableOptions) {
@@ -51,15 +53,18 @@ export class SessionTable implements SessionService {
     const session = this.#register();
     let vm: SessionVm;
     try {
-      vm = await this.#source.claim(call);
+      vm = await this.#claim(call);
     } catch (error) {
       this.#forget(session);
-      throw openFailure("open_failed", "no session could be opened", error, call.signal);
+      if (call.signal.aborted) throw cancelled(error);
+      throw this.#claimFailure("open_failed", "no session could be opened", error);
     }
     session.install(vm);
-    if (this.#closing || !session.become("ready")) {
-      await this.#end(session, "closed", "the server shut down");
-      throw shuttingDown();
+    if (call.signal.aborted || !session.become("ready")) {
+      // Nobody would learn its id.
+      session.become("closing");
+      await this.#end(session, "closed", "its open was cancelled");
+      throw this.#closing ? shuttingDown() : cancelled();
     }
     this.#watch(session, vm);
     this.#reaper.start();
@@ -89,8 +94,8 @@ export class SessionTable implements SessionService {
 
   /** Goes through even when the caller gives up: a session is never left between two machines. */
   async reset(sessionId: string, call: CallContext): Promise<void> {
-    call.signal.throwIfAborted();
     const session = this.#find(sessionId);
+    if (call.signal.aborted) throw cancelled();
     if (!session.become("resetting")) throw busy(session);
     const reason = new SessionError(
       "session_died",
@@ -98,19 +103,20 @@ export class SessionTable implements SessionService {
     );
     const disposed = this.#dispose(session.surrender(reason));
     try {
-      const vm = await this.#source.claim({ ...call, signal: new AbortController().signal });
+      const vm = await this.#claim({ ...call, signal: new AbortController().signal });
       session.install(vm);
-      this.#watch(session, vm);
-      if (!session.become("ready"))
+      if (session.become("ready")) {
+        this.#watch(session, vm);
+      } else {
         await this.#dispose(session.surrender(diedUnderCall(sessionId, "it was closed")));
+        throw this.#unfound(sessionId);
+      }
     } catch (error) {
-      session.become("dead");
-      await this.#end(session, "dead", "its reset failed");
-      throw openFailure(
+      if (session.become("dead")) await this.#end(session, "dead", "its reset failed");
+      throw this.#claimFailure(
         "reset_failed",
         `session ${sessionId} could not be reset and is closed`,
         error,
-        call.signal,
       );
     } finally {
       await disposed;
@@ -130,7 +136,14 @@ export class SessionTable implements SessionService {
       session.become("closing");
       void this.#end(session, "closed", "the server shut down");
     }
-    await Promise.all([...this.#disposals, this.#source[Symbol.asyncDispose]()]);
+    await Promise.all([this.#source[Symbol.asyncDispose](), Promise.allSettled(this.#claims)]);
+    await Promise.all(this.#disposals);
+  }
+
+  #claim(call: CallContext): Promise<SessionVm> {
+    const claim = this.#source.claim(call).finally(() => this.#claims.delete(claim));
+    this.#claims.add(claim);
+    return claim;
   }
 
   #admit(): void {
@@ -153,14 +166,19 @@ export class SessionTable implements SessionService {
   #find(sessionId: string): Session {
     const session = this.#sessions.get(sessionId);
     if (session && session.state !== "opening") return session;
+    throw this.#unfound(sessionId);
+  }
+
+  /** Why an id leads to no session. */
+  #unfound(sessionId: string): SessionError {
     const cause = this.#tombstones.causeOf(sessionId);
     if (cause === null) {
-      throw new SessionError(
+      return new SessionError(
         "unknown_session",
         `there is no session '${sessionId}'. Open one with open_session and use the id it returns.`,
       );
     }
-    throw new SessionError(
+    return new SessionError(
       "dead_session",
       `session ${sessionId} has ended: ${cause}. Open a new one with open_session.`,
     );
@@ -195,6 +213,16 @@ export class SessionTable implements SessionService {
     this.#disposals.add(disposal);
     return disposal;
   }
+
+  #claimFailure(code: "open_failed" | "reset_failed", what: string, error: unknown): SessionError {
+    if (error instanceof SessionError) return error;
+    if (this.#closing) return shuttingDown();
+    return new SessionError(
+      code,
+      `${what}: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
+  }
 }
 
 function busy(session: Session): SessionError {
@@ -208,13 +236,6 @@ function shuttingDown(): SessionError {
   return new SessionError("shutting_down", "the server is shutting down");
 }
 
-function openFailure(
-  code: "open_failed" | "reset_failed",
-  what: string,
-  error: unknown,
-  signal: AbortSignal,
-): SessionError {
-  if (error instanceof SessionError) return error;
-  if (signal.aborted) return new SessionError("cancelled", "the call was cancelled", error);
-  return new SessionError(code, `${what}: ${error instanceof Error ? error.message : String(error)}`, error);
+function cancelled(error?: unknown): SessionError {
+  return new SessionError("cancelled", "the call was cancelled", error);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import type { Socket, Subprocess, UnixSocketListener } from "bun";
 import { DeadlineError, within } from "../base/wait.ts";
@@ -12,6 +13,7 @@ const STDERR_TAIL_BYTES = 4096;
 /** From spawn to QEMU's greeting; 50-70 ms on an idle machine */
 const GREETING_DEADLINE_MS = 20_000;
 const KILL_DEADLINE_MS = 5000;
+const SHELL_SIGNAL_BASE = 128;
 
 /** How a VMM's process ended. Exactly one of the two is not null. */
 export interface VmmEnd {
@@ -55,10 +57,7 @@ export class Vmm implements AsyncDisposable {
     this.#stderrDone = this.#collectStderr(child.stderr);
     this.ended = child.exited.then(() => {
       this.qmp.end("ended");
-      return {
-        exitCode: child.exitCode,
-        signal: child.signalCode === null ? null : String(child.signalCode),
-      };
+      return endOf(child.exitCode, child.signalCode);
     });
   }
 
@@ -126,6 +125,14 @@ export class Vmm implements AsyncDisposable {
   async #collectStderr(stream: ReadableStream<Uint8Array>): Promise<void> {
     for await (const bytes of stream) this.#stderr.push(bytes);
   }
+}
+
+/** QEMU's own statuses are small; bubblewrap around it reports QEMU's end by signal N as status 128 + N. */
+function endOf(exitCode: number | null, signalCode: NodeJS.Signals | null): VmmEnd {
+  if (signalCode !== null) return { exitCode: null, signal: signalCode };
+  const number = (exitCode ?? 0) - SHELL_SIGNAL_BASE;
+  const name = Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+  return name === undefined ? { exitCode, signal: null } : { exitCode: null, signal: name };
 }
 
 /**

@@ -45,7 +45,7 @@ describeWithVms("a session that ends says why", () => {
     const session = await lonely.open();
     const [answer] = await startRun(session);
     process.kill(lonely.vmms()[0]!.pid, "SIGKILL");
-    await expectEnd(session, await answer!, "its VMM was killed");
+    await expectEnd(session, await answer!, "its VMM was killed (SIGKILL)");
     await lonely.open();
   });
 

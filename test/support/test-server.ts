@@ -117,8 +117,7 @@ export class TestSession {
   async countProcesses(marker: string): Promise<number> {
     // The bracket keeps the counting shell, which has the pattern in its own arguments, from matching itself.
     const pattern = `${marker.slice(0, -1)}[${marker.slice(-1)}]`;
-    const command = `for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <"$f" 2>/dev/null; echo; done | grep -c -- '${pattern}'`;
-    return Number((await this.run(command)).stdout);
+    return Number((await this.run(`pgrep -fc -- '${pattern}'`)).stdout);
   }
 
   async reset(): Promise<void> {
