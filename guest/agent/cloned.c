@@ -90,11 +90,11 @@ void cloned_answer(struct link *link, uint32_t stream, const struct json_object 
         link_send_error(link, stream, "bad_request", 0, "CLONED has a missing or invalid member");
         return;
     }
-    const char *failed = !set_clock(identity.wall_clock_us)        ? "the clock was not set"
-                         : !reseed(identity.entropy)               ? "the CRNG was not reseeded"
-                         : !name_host(identity.hostname)           ? "the hostname was not set"
+    const char *failed = !set_clock(identity.wall_clock_us)       ? "the clock was not set"
+                         : !reseed(identity.entropy)              ? "the CRNG was not reseeded"
+                         : !name_host(identity.hostname)          ? "the hostname was not set"
                          : !write_machine_id(identity.machine_id) ? "the machine id was not written"
-                                                                   : NULL;
+                                                                  : NULL;
     if (failed != NULL)
         link_send_error(link, stream, "cloned_failed", errno, failed);
     else

@@ -1,5 +1,5 @@
 // The agent: PID 1 of the guest. It boots the system, warms the tools, and serves the host.
-// On a host, for tests: agent --fd N [--cgroups DIRECTORY] [--spool DIRECTORY].
+// On a host, for tests: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY].
 #include "boot/init.h"
 #include "boot/warm.h"
 #include "console.h"
@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static void serve_host(void) {
@@ -30,16 +32,29 @@ static void serve_host(void) {
 }
 
 static int usage(void) {
-    fputs("usage: agent --fd N [--cgroups DIRECTORY] [--spool DIRECTORY]\n", stderr);
+    fputs("usage: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY]\n", stderr);
     return 2;
+}
+
+// -1, after a line on stderr, when nobody listens there.
+static int connect_unix(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // SAFETY: every socket address starts as sockaddr does.
+    if (strlen(path) < sizeof address.sun_path && fd >= 0 &&
+        connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    console_error(path);
+    return -1;
 }
 
 static int serve_test(int argc, char **argv) {
     int fd = -1;
     const char *cgroups = NULL;
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--fd") == 0)
-            fd = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--connect") == 0)
+            fd = connect_unix(argv[i + 1]);
         else if (strcmp(argv[i], "--cgroups") == 0)
             cgroups = argv[i + 1];
         else if (strcmp(argv[i], "--spool") == 0)

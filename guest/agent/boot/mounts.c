@@ -15,8 +15,7 @@ static void must_mount(const char *source, const char *target, const char *type,
     // Where the directory already exists, or the root is read-only, mount says what matters.
     mkdir(target, 0755);
     if (mount(source, target, type, flags, options) != 0) {
-        console_log("mounting %s on %s: %s", type == NULL ? source : type, target,
-                    strerror(errno));
+        console_log("mounting %s on %s: %s", type == NULL ? source : type, target, strerror(errno));
         console_fatal("cannot go on");
     }
 }
@@ -87,10 +86,11 @@ static void must_link(const char *target, const char *path) {
         console_error(path);
 }
 
+// Half of the memory is the overlay's: with the shares below, full file systems leave room to run.
 void mount_late(void) {
     must_mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=0620");
-    must_mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
-    must_mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755");
+    must_mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=20%");
+    must_mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=25%");
     must_mount("cgroup2", "/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     must_link("/proc/self/fd", "/dev/fd");
     must_link("/proc/self/fd/0", "/dev/stdin");

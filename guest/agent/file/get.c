@@ -47,7 +47,8 @@ static void get_finish(struct get *get) {
     struct json_writer writer;
     json_begin(&writer);
     json_integer(&writer, "bytes", get->sent);
-    json_integer(&writer, "file_bytes", status.st_size == 0 && get->sent > 0 ? get->offset : status.st_size);
+    json_integer(&writer, "file_bytes",
+                 status.st_size == 0 && get->sent > 0 ? get->offset : status.st_size);
     json_end(&writer);
     link_send_json(get->stream.link, FRAME_OK, get->stream.id, &writer);
     get_free(get);
@@ -108,7 +109,8 @@ void get_open(struct link *link, uint32_t stream, const struct json_object *requ
     struct get *get = calloc(1, sizeof *get);
     if (get == NULL || !stream_attach(&get->stream, link, stream, &get_ops)) {
         free(get);
-        link_send_error(link, stream, "too_many_streams", 0, "too many files are being transferred");
+        link_send_error(link, stream, "too_many_streams", 0,
+                        "too many files are being transferred");
         return;
     }
     get->fd = -1;

@@ -18,8 +18,8 @@ struct put {
     char target[PATH_MAX], temporary[PATH_MAX];
     int fd;
     int64_t bytes, written;
-    int64_t credit;      // what the host may still send
-    uint32_t to_grant;   // written, not yet given back as credit
+    int64_t credit;    // what the host may still send
+    uint32_t to_grant; // written, not yet given back as credit
 };
 
 static uint64_t puts_started;
@@ -172,7 +172,8 @@ void put_open(struct link *link, uint32_t stream, const struct json_object *requ
     struct put *put = calloc(1, sizeof *put);
     if (put == NULL || !stream_attach(&put->stream, link, stream, &put_ops)) {
         free(put);
-        link_send_error(link, stream, "too_many_streams", 0, "too many files are being transferred");
+        link_send_error(link, stream, "too_many_streams", 0,
+                        "too many files are being transferred");
         return;
     }
     put->fd = -1;

@@ -11,12 +11,13 @@ enum { CGROUP_MAX_PIDS = 4096 };
 
 // The processes of one run.
 struct cgroup {
-    int fd;      // the run's directory, -1 without cgroups
+    int fd; // the run's directory, -1 without cgroups
     uint64_t run;
     pid_t session; // the shell's pid
 };
 
-// Creates `directory` in a cgroup v2 tree and turns on what runs need. False: no cgroups from now on.
+// Creates `directory` in a cgroup v2 tree and turns on what runs need. False: no cgroups from now
+// on.
 bool cgroup_setup(const char *directory);
 
 // False with errno set.

@@ -10,9 +10,9 @@ enum { INPUT_WINDOW_BYTES = FRAME_MAX_LENGTH };
 struct input {
     struct watch watch; // fd -1: the process cannot read (yet, or any more)
     bool watched;
-    bool ended;         // STDIN_EOF came
-    bool refused;       // the process closed its end: what follows is thrown away
-    uint8_t *bytes;     // INPUT_WINDOW_BYTES, owned; NULL until needed
+    bool ended;     // STDIN_EOF came
+    bool refused;   // the process closed its end: what follows is thrown away
+    uint8_t *bytes; // INPUT_WINDOW_BYTES, owned; NULL until needed
     size_t begin, end;
     uint64_t credit;
     uint32_t to_grant;

@@ -84,6 +84,14 @@ void output_close(struct output *output) {
     capture_free(&output->capture);
 }
 
+void output_forget(struct output *output) {
+    output->frozen = true;
+    output->spool_refused = true;
+    if (output->spool != NULL)
+        spool_discard(output->spool);
+    output->spool = NULL;
+}
+
 void output_drain(struct output *output) {
     if (output->watch.fd >= 0)
         read_up_to(output, BYTES_PER_DRAIN);

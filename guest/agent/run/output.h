@@ -13,8 +13,8 @@ struct output {
     uint64_t run;
     struct capture capture;
     struct spool *spool;
-    bool frozen;           // head and tail stand: later bytes only go to the spool
-    bool spool_refused;    // it was tried once and could not be created
+    bool frozen;             // head and tail stand: later bytes only go to the spool
+    bool spool_refused;      // it was tried once and could not be created
     uint64_t reported_bytes; // bytes at the time of freezing
     void (*on_end)(struct output *output);
 };
@@ -22,6 +22,9 @@ struct output {
 // Takes over `fd`, the read end of a pipe. False when it cannot be watched; then it is closed.
 bool output_open(struct output *output, int fd, void (*on_end)(struct output *output));
 void output_close(struct output *output);
+
+// Nobody will hear of this stream again: no file is kept or begun. The pipe goes on being read.
+void output_forget(struct output *output);
 
 // Reads what is in the pipe now.
 void output_drain(struct output *output);

@@ -220,6 +220,8 @@ static void run_abandon(struct stream *stream) {
     struct run *run = (struct run *)stream;
     if (run->state == RUN_RUNNING || run->state == RUN_DRAINING)
         kill_all(run);
+    output_forget(&run->out);
+    output_forget(&run->err);
     linger(run);
 }
 

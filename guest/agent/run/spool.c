@@ -29,14 +29,19 @@ void spool_set_root(const char *directory) {
     root = directory;
 }
 
-// The file system may be short of memory before the quota is.
-static uint64_t quota(int fd) {
+static uint64_t quota_bytes = QUOTA_BYTES;
+
+void spool_set_quota(uint64_t bytes) {
+    quota_bytes = bytes;
+}
+
+// In the guest all file systems share the memory that / may use.
+static uint64_t quota(void) {
     struct statvfs space;
-    if (fstatvfs(fd, &space) != 0)
-        return QUOTA_BYTES;
-    uint64_t share =
-        ((uint64_t)space.f_bavail * space.f_frsize + total_bytes) / FREE_SPACE_SHARE;
-    return share < QUOTA_BYTES ? share : QUOTA_BYTES;
+    if (statvfs("/", &space) != 0)
+        return quota_bytes;
+    uint64_t share = (uint64_t)space.f_bavail * space.f_frsize / FREE_SPACE_SHARE;
+    return share < quota_bytes ? share : quota_bytes;
 }
 
 static void unlist(struct spool *spool) {
@@ -104,7 +109,7 @@ struct spool *spool_create(uint64_t run, const char *name) {
 void spool_write(struct spool *spool, const uint8_t *bytes, size_t length) {
     if (!spool->complete)
         return;
-    uint64_t limit = quota(spool->fd);
+    uint64_t limit = quota();
     while (total_bytes + length > limit && evict_oldest_finished(spool))
         ;
     if (total_bytes + length > limit)

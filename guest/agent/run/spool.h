@@ -11,12 +11,15 @@ struct spool;
 // Where spool files go; created when needed. The default is /run/ignition/runs.
 void spool_set_root(const char *directory);
 
+// 64 MiB unless set.
+void spool_set_quota(uint64_t bytes);
+
 // `<root>/<run>/<name>`. NULL, after a line on the console, when it cannot be created.
 struct spool *spool_create(uint64_t run, const char *name);
 
-// Appends. Over the quota (64 MiB over all runs, or a quarter of the free space) the files of the
-// oldest finished runs are removed; when there are none the bytes are dropped and the spool is no
-// longer complete.
+// Appends. Over the quota (64 MiB over all runs, or a quarter of what is free on /) the files of
+// the oldest finished runs are removed; when there are none the bytes are dropped and the spool is
+// no longer complete.
 void spool_write(struct spool *spool, const uint8_t *bytes, size_t length);
 
 const char *spool_path(const struct spool *spool);

@@ -65,12 +65,12 @@ enum conn_event conn_next(struct conn *conn, struct frame *frame) {
     default:
         // The bytes are kept: a CONNECT line where a frame should be is a new connection.
         conn->state = CONN_SEEKING;
-        return CONN_BROKEN;
+        return memcmp(conn->bytes + conn->begin, connect_line, 4) == 0 ? seek(conn) : CONN_BROKEN;
     }
 }
 
 bool conn_ends_in_connect(const struct conn *conn) {
     return conn->state == CONN_OPEN && conn->end - conn->begin >= CONNECT_LINE_BYTES &&
-           memcmp(conn->bytes + conn->end - CONNECT_LINE_BYTES, connect_line,
-                  CONNECT_LINE_BYTES) == 0;
+           memcmp(conn->bytes + conn->end - CONNECT_LINE_BYTES, connect_line, CONNECT_LINE_BYTES) ==
+               0;
 }

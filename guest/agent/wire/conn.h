@@ -16,7 +16,7 @@ enum conn_event {
     CONN_NEED_MORE,
     CONN_CONNECTED, // a CONNECT line: answer it
     CONN_FRAME,
-    CONN_BROKEN, // a length that cannot be: now seeking again
+    CONN_BROKEN, // a length that cannot be, and no CONNECT line's start: now seeking again
 };
 
 struct conn {

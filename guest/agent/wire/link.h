@@ -28,9 +28,9 @@ struct link {
     struct conn conn;
     uint8_t *out; // LINK_OUT_BYTES, owned
     size_t out_begin, out_end;
-    bool greeted;           // HELLO was answered
-    uint32_t connections;   // CONNECT lines answered
-    struct timer silence;   // see conn_ends_in_connect
+    bool greeted;         // HELLO was answered
+    uint32_t connections; // CONNECT lines answered
+    struct timer silence; // see conn_ends_in_connect
     struct stream *streams[LINK_MAX_STREAMS];
     size_t cursor; // where the next round of pumping starts
     struct link *next;
