@@ -25,7 +25,8 @@ function problem({ promise, proof }: Promised, textOf: (path: string) => string 
       return `${promise}: proof is not \`file\` "title": ${part}`;
     const text = textOf(path);
     if (text === undefined) return `${promise}: no file ${path}`;
-    if (!text.includes(title)) return `${promise}: ${path} has no test "${title}"`;
+    if (!title.split(" > ").every((name) => text.includes(name)))
+      return `${promise}: ${path} has no test "${title}"`;
   }
   return null;
 }
