@@ -128,8 +128,8 @@ export class Vmm implements AsyncDisposable {
 }
 
 /** QEMU's own statuses are small; bubblewrap around it reports QEMU's end by signal N as status 128 + N. */
-function endOf(exitCode: number | null, signalCode: NodeJS.Signals | null): VmmEnd {
-  if (signalCode !== null) return { exitCode: null, signal: signalCode };
+function endOf(exitCode: number | null, signalCode: Subprocess["signalCode"]): VmmEnd {
+  if (signalCode !== null) return { exitCode: null, signal: String(signalCode) };
   const number = (exitCode ?? 0) - SHELL_SIGNAL_BASE;
   const name = Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
   return name === undefined ? { exitCode, signal: null } : { exitCode: null, signal: name };
