@@ -31,6 +31,8 @@ struct link {
     bool greeted;         // HELLO was answered
     uint32_t connections; // CONNECT lines answered
     struct timer silence; // see conn_ends_in_connect
+    struct timer absence; // runs while a port's host may have gone, see host_missing
+    bool absent;          // it has
     struct stream *streams[LINK_MAX_STREAMS];
     size_t cursor; // where the next round of pumping starts
     struct link *next;
