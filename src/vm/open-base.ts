@@ -38,7 +38,8 @@ export function baseNameFor(config: Pick<Config, "baseName" | "net">): string {
 }
 
 export async function findGround(config: Config): Promise<Ground> {
-  const [qemu, jail, image] = await Promise.all([findQemu(), findJail(), openImage(config)]);
+  const image = await openImage(config);
+  const [qemu, jail] = await Promise.all([findQemu(), findJail()]);
   return { qemu, jail, image };
 }
 
