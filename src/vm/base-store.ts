@@ -43,13 +43,9 @@ export async function baseNames(storePath: string): Promise<string[]> {
 
 /** Rejects with `base_missing` when there is none. Clones that run go on: they hold its files open. */
 export async function removeBase(config: { storePath: string }, name: string): Promise<void> {
-  const { dir } = basePaths(config.storePath, name);
-  try {
-    await rm(dir, { recursive: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw baseMissing(config.storePath, name);
-  }
+  // A name with slashes or dots in it must not lead out of the store.
+  if (!(await baseNames(config.storePath)).includes(name)) throw baseMissing(config.storePath, name);
+  await rm(basePaths(config.storePath, name).dir, { recursive: true, force: true });
 }
 
 export function baseMissing(storePath: string, name: string): VmError {

@@ -13,6 +13,7 @@ const RESTORE_DEADLINE_MS = 20_000;
 
 /** Restores one clone, paused. Nothing is left when it rejects. */
 export async function cloneBase(base: OpenBase, runtime: RuntimeDirectory, signal: AbortSignal): Promise<Vm> {
+  signal.throwIfAborted();
   const dir = runtime.createVmDirectory();
   try {
     const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal);

@@ -1,29 +1,41 @@
 import type { Logger } from "../base/logger.ts";
-import type { Vm } from "./vm.ts";
 
-/** After a failed refill the pool waits this long, doubling up to the limit. */
+/** After a failed refill or a clone's death the pool waits, doubling up to the limit until a clone was of use. */
 const FIRST_BACKOFF_MS = 1000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-export interface ClonePoolOptions {
+/** What the pool asks of a clone; `Vm` is one. */
+export interface PoolableVm extends AsyncDisposable {
+  readonly died: Promise<unknown>;
+}
+
+export interface ClonePoolOptions<Pooled extends PoolableVm> {
   /** Clones kept ready; 0 turns the pool off */
   size: number;
   /** Restores, exercises and pauses one clone */
-  prepare: (signal: AbortSignal) => Promise<Vm>;
+  prepare: (signal: AbortSignal) => Promise<Pooled>;
   log: Logger;
+  /** Default 1000 */
+  firstBackoffMs?: number;
 }
 
 /** Keeps clones restored, exercised and paused, so that an open only has to wake one. */
-export class ClonePool implements AsyncDisposable {
-  readonly #options: ClonePoolOptions;
-  readonly #ready: Vm[] = [];
+export class ClonePool<Pooled extends PoolableVm> implements AsyncDisposable {
+  readonly #options: ClonePoolOptions<Pooled>;
+  readonly #ready: Pooled[] = [];
+  readonly #disposals = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #refill: Promise<void> | null = null;
-  #backoffMs = FIRST_BACKOFF_MS;
+  #backoffMs: number;
   #retry: Timer | null = null;
 
-  constructor(options: ClonePoolOptions) {
+  constructor(options: ClonePoolOptions<Pooled>) {
     this.#options = options;
+    this.#backoffMs = this.#firstBackoffMs;
+  }
+
+  get #firstBackoffMs(): number {
+    return this.#options.firstBackoffMs ?? FIRST_BACKOFF_MS;
   }
 
   get readyCount(): number {
@@ -31,8 +43,10 @@ export class ClonePool implements AsyncDisposable {
   }
 
   /** A ready clone, or null when there is none at the moment. The caller owns it. */
-  take(): Vm | null {
-    return this.#ready.shift() ?? null;
+  take(): Pooled | null {
+    const vm = this.#ready.shift() ?? null;
+    if (vm) this.#backoffMs = this.#firstBackoffMs;
+    return vm;
   }
 
   /** Starts filling the pool in the background, if it is not full and nobody else is at it. */
@@ -48,9 +62,8 @@ export class ClonePool implements AsyncDisposable {
   async #prepareOne(): Promise<void> {
     try {
       const vm = await this.#options.prepare(this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return await vm[Symbol.asyncDispose]();
+      if (this.#stopping.signal.aborted) return await this.#end(vm);
       this.#ready.push(vm);
-      this.#backoffMs = FIRST_BACKOFF_MS;
       void vm.died.then(() => this.#drop(vm));
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
@@ -63,6 +76,7 @@ export class ClonePool implements AsyncDisposable {
   }
 
   #retryLater(): void {
+    if (this.#retry || this.#stopping.signal.aborted) return;
     this.#retry = setTimeout(() => {
       this.#retry = null;
       this.fill();
@@ -71,18 +85,28 @@ export class ClonePool implements AsyncDisposable {
   }
 
   /** A clone that dies while it waits is replaced; one that was taken is its owner's. */
-  async #drop(vm: Vm): Promise<void> {
+  async #drop(vm: Pooled): Promise<void> {
     const index = this.#ready.indexOf(vm);
     if (index < 0) return;
     this.#ready.splice(index, 1);
-    await vm[Symbol.asyncDispose]();
-    this.fill();
+    const disposal = this.#end(vm).finally(() => this.#disposals.delete(disposal));
+    this.#disposals.add(disposal);
+    await disposal;
+    this.#retryLater();
+  }
+
+  async #end(vm: Pooled): Promise<void> {
+    try {
+      await vm[Symbol.asyncDispose]();
+    } catch (error) {
+      this.#options.log.error({ err: error }, "a pooled clone could not be ended");
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort(new Error("the pool is closing"));
     if (this.#retry) clearTimeout(this.#retry);
     await this.#refill;
-    await Promise.all(this.#ready.splice(0).map((vm) => vm[Symbol.asyncDispose]()));
+    await Promise.all([...this.#disposals, ...this.#ready.splice(0).map((vm) => this.#end(vm))]);
   }
 }

@@ -33,7 +33,7 @@ export class CloneSource implements AsyncDisposable {
   readonly #log: Logger;
   readonly #listeners = new Set<(message: string) => void>();
   readonly #lifetime = new AbortController();
-  readonly #pool: ClonePool;
+  readonly #pool: ClonePool<Vm>;
   #runtime: RuntimeDirectory | null = null;
   #supply: Promise<Supply> | null = null;
 
@@ -107,7 +107,10 @@ export class CloneSource implements AsyncDisposable {
   async #ready({ signal, progress }: ClaimCall): Promise<Supply> {
     if (progress) this.#listeners.add(progress);
     try {
-      if (this.#supply && (await this.#isStale(await this.#supply))) this.#supply = null;
+      const present = this.#supply;
+      const supply = present && (await within(present, BASE_DEADLINE_MS, "the base", signal));
+      // Another caller may have replaced it during the wait.
+      if (supply && (await this.#isStale(supply)) && this.#supply === present) this.#supply = null;
       this.#supply ??= this.#openOrBuild().catch((error) => {
         this.#supply = null;
         throw error;

@@ -11,8 +11,8 @@ export interface SealedFile {
 /**
  * Finds the first file that is not what its hash says, or null.
  *
- * Hashing hundreds of MiB at every start would cost more than a clone. So the inode, size and change times of files that
- * hashed right are kept in `sealPath`; any later write or copy changes one of them, and the file is hashed again.
+ * Hashing hundreds of MiB at every start would cost more than a clone. So the hash, inode, size and change times of files
+ * that hashed right are kept in `sealPath`; any later write or copy changes one of them, and the file is hashed again.
  */
 export async function findDamage(
   files: SealedFile[],
@@ -22,7 +22,7 @@ export async function findDamage(
   const sealed = await readSeals(sealPath);
   const seals: Record<string, string> = {};
   for (const file of files) {
-    const mark = await fileMark(file.path);
+    const mark = await fileMark(file);
     if (mark === null) return file;
     if (sealed[file.path] !== mark) {
       if ((await stat(file.path)).size !== file.bytes) return file;
@@ -34,10 +34,10 @@ export async function findDamage(
   return null;
 }
 
-async function fileMark(path: string): Promise<string | null> {
+async function fileMark({ path, sha256 }: SealedFile): Promise<string | null> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+    return [sha256, dev, ino, size, mtimeNs, ctimeNs].join(":");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { identityOf, isAlive, isProcessIdentity } from "../base/process-identity.ts";
@@ -12,11 +12,13 @@ const SOCKET_SUFFIX_BYTES = 48;
 /**
  * Where this server keeps its VMs' sockets: `<root>/<pid>-<start time>/<number>/`, private to the user.
  * Nothing is created before the first VM, and nothing is left when the last one is gone.
+ * One process may hold several at once, as a server does that builds a base beside its sessions.
  */
 export class RuntimeDirectory implements Disposable {
   readonly path: string;
   readonly #root: string;
-  #nextVm = 1;
+  readonly #vmPaths: string[] = [];
+  static #nextVm = 1;
 
   private constructor(root: string, path: string) {
     this.#root = root;
@@ -44,20 +46,25 @@ export class RuntimeDirectory implements Disposable {
 
   /** A new empty directory for one VM. Its owner removes it. */
   createVmDirectory(): string {
-    const path = join(this.path, String(this.#nextVm++));
+    const path = join(this.path, String(RuntimeDirectory.#nextVm++));
     mkdirSync(path, { recursive: true, mode: 0o700 });
+    this.#vmPaths.push(path);
     return path;
   }
 
   [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
-    try {
-      rmdirSync(this.#root);
-    } catch (error) {
-      // Another server's directory is in it, or it was never made.
-      if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? ""))
-        throw error;
-    }
+    for (const path of this.#vmPaths.splice(0)) rmSync(path, { recursive: true, force: true });
+    removeIfEmpty(this.path);
+    removeIfEmpty(this.#root);
+  }
+}
+
+/** Leaves a directory that others use, and one that was never made. */
+function removeIfEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }
 
@@ -79,12 +86,13 @@ function rootProblem(root: string): string | null {
     return "is too long for a socket path";
   try {
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    const probe = join(root, `probe-${process.pid}`);
-    mkdirSync(probe);
-    rmdirSync(probe);
-    const { uid, mode } = statSync(root);
-    if (uid !== process.getuid?.()) return "belongs to another user";
-    return (mode & 0o077) === 0 ? null : "is open to other users (chmod 700 it)";
+    // Not followed: where anybody may create names, a link can lead anywhere.
+    const found = lstatSync(root);
+    if (!found.isDirectory()) return "is not a directory";
+    if (found.uid !== process.getuid?.()) return "belongs to another user";
+    if ((found.mode & 0o077) !== 0) return "is open to other users (chmod 700 it)";
+    accessSync(root, constants.W_OK | constants.X_OK);
+    return null;
   } catch (error) {
     return `is not writable (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`;
   }

@@ -59,6 +59,7 @@ export class Vm implements AsyncDisposable {
    */
   async awaken(signal: AbortSignal): Promise<void> {
     const resumed = this.#vmm.qmp.execute("cont");
+    resumed.catch(() => undefined);
     this.#agent ??= await this.#connect(signal);
     await resumed;
     await tellCloned(this.#agent, newCloneIdentity(), signal);

@@ -88,7 +88,8 @@ export class Vmm implements AsyncDisposable {
   /** Kills QEMU and resolves when its process is gone. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.qmp.end("was ended");
-    killTree(this.#child.pid);
+    // Once it has ended, its pid may be another process's.
+    if (this.#child.exitCode === null && this.#child.signalCode === null) killTree(this.#child.pid);
     try {
       await within(this.ended, KILL_DEADLINE_MS, "QEMU's end");
     } catch (error) {

@@ -46,7 +46,7 @@ async function migrate(
   });
   try {
     await qmp.execute(command, { uri: `file:${statePath}` });
-    await within(promise, deadlineMs, `QEMU's ${command}`, signal);
+    await within(Promise.race([promise, qmp.failure]), deadlineMs, `QEMU's ${command}`, signal);
   } finally {
     unsubscribe();
   }

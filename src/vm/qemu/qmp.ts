@@ -30,6 +30,7 @@ export class Qmp {
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #greeting = Promise.withResolvers<void>();
+  readonly #failure = Promise.withResolvers<never>();
   #decoder = new TextDecoder();
   #text = "";
   #nextId = 1;
@@ -38,6 +39,12 @@ export class Qmp {
   constructor(write: (line: string) => void) {
     this.#write = write;
     this.#greeting.promise.catch(() => undefined);
+    this.#failure.promise.catch(() => undefined);
+  }
+
+  /** Rejects when the connection ends; for waits on events, which nobody else would end. */
+  get failure(): Promise<never> {
+    return this.#failure.promise;
   }
 
   /** Waits for QEMU's greeting and leaves the negotiation mode. */
@@ -62,6 +69,7 @@ export class Qmp {
   }
 
   receive(bytes: Uint8Array): void {
+    if (this.#ended) return;
     this.#text += this.#decoder.decode(bytes, { stream: true });
     const lines = this.#text.split("\n");
     this.#text = lines.pop() ?? "";
@@ -76,7 +84,9 @@ export class Qmp {
   end(reason: string): void {
     if (this.#ended) return;
     this.#ended = new VmError("vmm_failed", `QEMU ${reason}`);
+    this.#text = "";
     this.#greeting.reject(this.#ended);
+    this.#failure.reject(this.#ended);
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
     this.#waiting.clear();
   }

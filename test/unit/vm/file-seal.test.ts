@@ -1,0 +1,104 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import { findDamage, type SealedFile } from "../../../src/vm/file-seal.ts";
+import { rejection } from "../../support/rejection.ts";
+import { TemporaryDirectory } from "../../support/temporary-directory.ts";
+
+/** Hashing looks at the signal first, so a check under this one that resolves has hashed nothing. */
+const NO_HASHING = AbortSignal.abort(new Error("hashed"));
+
+class Sealed extends TemporaryDirectory {
+  readonly sealPath = this.join("verified.json");
+  readonly files: SealedFile[] = ["state", "memory"].map((name) => {
+    const content = Buffer.alloc(5000, name);
+    const path = this.join(name);
+    writeFileSync(path, content);
+    return { path, bytes: 5000, sha256: createHash("sha256").update(content).digest("hex") };
+  });
+
+  check(signal?: AbortSignal): Promise<SealedFile | null> {
+    return findDamage(this.files, this.sealPath, signal);
+  }
+}
+
+describe("files that are as they should be", () => {
+  test("are hashed once, and not again while nothing touches them", async () => {
+    using sealed = new Sealed();
+    expect((await rejection(sealed.check(NO_HASHING))).message).toBe("hashed");
+    expect(await sealed.check()).toBeNull();
+    expect(await sealed.check(NO_HASHING)).toBeNull();
+  });
+
+  test("are hashed again after a write, though nothing differs, and then not again", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    writeFileSync(sealed.files[1]!.path, readFileSync(sealed.files[1]!.path));
+    expect((await rejection(sealed.check(NO_HASHING))).message).toBe("hashed");
+    expect(await sealed.check()).toBeNull();
+    expect(await sealed.check(NO_HASHING)).toBeNull();
+  });
+
+  test.each(["", "{", "7", "null", "[]"])("are hashed when the seal is %p", async (text) => {
+    using sealed = new Sealed();
+    writeFileSync(sealed.sealPath, text);
+    expect((await rejection(sealed.check(NO_HASHING))).message).toBe("hashed");
+    expect(await sealed.check()).toBeNull();
+  });
+
+  test("can lie where no seal can be kept", async () => {
+    using sealed = new Sealed();
+    expect(await findDamage(sealed.files, "/sys/verified.json")).toBeNull();
+  });
+});
+
+describe("damage", () => {
+  test("of one byte is found, though size and times are as before", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    const damaged = sealed.files[1]!;
+    const content = readFileSync(damaged.path);
+    content[2500]! ^= 1;
+    writeFileSync(damaged.path, content);
+    utimesSync(damaged.path, 1, 1);
+    expect(await sealed.check()).toBe(damaged);
+    expect(await sealed.check()).toBe(damaged);
+  });
+
+  test("of a shorter file is found without hashing it", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    truncateSync(sealed.files[0]!.path, 4999);
+    expect(await sealed.check(NO_HASHING)).toBe(sealed.files[0]!);
+  });
+
+  test("of a file that is gone is found", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    rmSync(sealed.files[1]!.path);
+    expect(await sealed.check()).toBe(sealed.files[1]!);
+  });
+
+  test("of a file that was replaced is found", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    rmSync(sealed.files[0]!.path);
+    writeFileSync(sealed.files[0]!.path, Buffer.alloc(5000, "other"));
+    expect(await sealed.check()).toBe(sealed.files[0]!);
+  });
+
+  test("is also a file that no longer is what is expected of it", async () => {
+    using sealed = new Sealed();
+    await sealed.check();
+    const expected = { ...sealed.files[0]!, sha256: "0".repeat(64) };
+    expect(await findDamage([expected], sealed.sealPath)).toBe(expected);
+  });
+
+  test("keeps no seal", async () => {
+    using sealed = new Sealed();
+    const wrong = { ...sealed.files[0]!, sha256: "0".repeat(64) };
+    mkdirSync(sealed.join("sub"));
+    expect(await findDamage([wrong], sealed.join("sub", "seal"))).toBe(wrong);
+    expect(() => readFileSync(sealed.join("sub", "seal"))).toThrow("ENOENT");
+  });
+});
