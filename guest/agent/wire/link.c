@@ -15,7 +15,6 @@ enum {
     // virtio_console takes no more per call.
     PORT_WRITE_BYTES = 32 * 1024,
     SILENCE_US = 1000000,
-    ABSENCE_US = 200000,
 };
 
 static struct link *links;
@@ -58,7 +57,6 @@ static void drop_connection(struct link *link) {
     link->out_begin = link->out_end = 0;
     link->greeted = false;
     timer_stop(&link->silence);
-    timer_stop(&link->absence);
 }
 
 static void close_link(struct link *link) {
@@ -122,24 +120,13 @@ static void on_silence(struct timer *timer) {
     link->conn.state = CONN_OPEN;
 }
 
-static void on_absence(struct timer *timer) {
-    // SAFETY: the timer is embedded in its link.
-    struct link *link = (struct link *)((char *)timer - offsetof(struct link, absence));
-    link->absent = true;
-    drop_connection(link);
-    conn_reset(&link->conn);
-}
-
-// A new host's bytes can overtake the news that it is there, so a port's end of file may be a start
-// as well as an end.
-static void host_missing(struct link *link) {
-    if (!link->absent && link->absence.slot == NULL)
-        timer_start(&link->absence, ABSENCE_US, on_absence);
-}
-
-static void host_present(struct link *link) {
-    link->absent = false;
-    timer_stop(&link->absence);
+// Whether a read of nothing means that the host has left. A port reads as ended until the kernel
+// has handled the announcement of its host, which may come after the host's first bytes: what they
+// asked for must not be thrown away.
+static bool is_end_of_host(struct link *link) {
+    bool ended = link->carrier == LINK_SOCKET || link->host_seen;
+    link->host_seen = false;
+    return ended;
 }
 
 enum io_result { IO_MORE, IO_WOULD_BLOCK, IO_CLOSED };
@@ -157,18 +144,15 @@ static enum io_result receive(struct link *link) {
         ssize_t count = read(link->watch.fd, at, space);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count == 0 && link->carrier == LINK_PORT) {
-            host_missing(link);
-            return IO_WOULD_BLOCK;
-        }
         if (count < 0 && errno == EAGAIN) {
-            host_present(link);
+            link->host_seen = true;
             return IO_WOULD_BLOCK;
         }
+        if (count == 0 && !is_end_of_host(link))
+            return IO_WOULD_BLOCK;
         if (count <= 0)
             return IO_CLOSED;
         timer_stop(&link->silence);
-        host_present(link);
         conn_received(&link->conn, (size_t)count);
         total += (size_t)count;
         if (!handle_events(link))

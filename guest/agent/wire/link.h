@@ -29,10 +29,9 @@ struct link {
     uint8_t *out; // LINK_OUT_BYTES, owned
     size_t out_begin, out_end;
     bool greeted;         // HELLO was answered
+    bool host_seen;       // see is_end_of_host
     uint32_t connections; // CONNECT lines answered
     struct timer silence; // see conn_ends_in_connect
-    struct timer absence; // runs while a port's host may have gone, see host_missing
-    bool absent;          // it has
     struct stream *streams[LINK_MAX_STREAMS];
     size_t cursor; // where the next round of pumping starts
     struct link *next;
