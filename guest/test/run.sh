@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=build/guest-test
 mkdir -p "$build"
-flags=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wconversion -g -O1 -fsanitize=address,undefined
+flags=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wconversion -g -O1 '-fsanitize=address,undefined'
   -fno-sanitize-recover=all -fno-omit-frame-pointer)
 agent=guest/agent
 pure=("$agent"/wire/{frame,conn,json,json-writer}.c "$agent"/run/{capture,spool}.c "$agent"/file/path.c "$agent"/console.c)

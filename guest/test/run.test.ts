@@ -1,9 +1,9 @@
-import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { AgentProcess, type, windowBytes } from "./agent-process.ts";
 import { endRun, parse, run, startRun } from "./agent-requests.ts";
 
-/** A directory this user may make cgroups in, or undefined. */
+/** Where this user may make cgroups, or undefined. */
 function writableCgroups(): string | undefined {
   const mount = readFileSync("/proc/mounts", "utf8")
     .split("\n")
@@ -13,7 +13,6 @@ function writableCgroups(): string | undefined {
   const directory = `${mount}/ignition-test-${process.pid}`;
   try {
     mkdirSync(directory);
-    rmdirSync(directory);
     return directory;
   } catch {
     return undefined; // not ours to change: the session fallback is tested alone
@@ -21,9 +20,33 @@ function writableCgroups(): string | undefined {
 }
 
 const cgroups = writableCgroups();
+
+afterAll(async () => {
+  if (cgroups) await removeTree(cgroups);
+});
+
+/** Killed processes hold their cgroup for a moment. */
+async function removeTree(directory: string) {
+  for (const entry of readdirSync(directory, { withFileTypes: true }))
+    if (entry.isDirectory()) await removeTree(`${directory}/${entry.name}`);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      rmdirSync(directory);
+      return;
+    } catch (error) {
+      if (attempt === 100) throw error;
+      await Bun.sleep(20);
+    }
+  }
+}
+
+/** Agents number their runs from one, so each gets a cgroup of its own. */
+let agentsStarted = 0;
+const ownCgroup = () => `${cgroups}/agent-${++agentsStarted}`;
+
 const waysToFindProcesses = [
-  { name: "session", directory: undefined },
-  ...(cgroups ? [{ name: "cgroup", directory: cgroups }] : []),
+  { name: "session", directory: () => undefined },
+  ...(cgroups ? [{ name: "cgroup", directory: ownCgroup }] : []),
 ];
 
 test("exit code, output and environment", async () => {
@@ -174,7 +197,7 @@ describe("requests", () => {
 
 describe.each(waysToFindProcesses)("processes of a $name", ({ directory }) => {
   test("a deadline kills what ignores SIGTERM, and keeps the output", async () => {
-    await using agent = await AgentProcess.open(directory);
+    await using agent = await AgentProcess.open(directory());
     const { stdout, end } = await run(agent, "trap '' TERM INT HUP; echo before; while :; do sleep 1; done", {
       timeoutMs: 200,
     });
@@ -183,7 +206,7 @@ describe.each(waysToFindProcesses)("processes of a $name", ({ directory }) => {
   });
 
   test("KILL sends any signal", async () => {
-    await using agent = await AgentProcess.open(directory);
+    await using agent = await AgentProcess.open(directory());
     const trapped = startRun(
       agent,
       "trap 'echo caught; exit 5' USR1; echo ready; while :; do sleep 0.05; done",
@@ -200,7 +223,7 @@ describe.each(waysToFindProcesses)("processes of a $name", ({ directory }) => {
   });
 
   test("a background child holds nothing up, lives on, and its output goes to the file", async () => {
-    await using agent = await AgentProcess.open(directory);
+    await using agent = await AgentProcess.open(directory());
     const go = `${agent.directory}/go`;
     const { stdout, end } = await run(
       agent,
@@ -223,7 +246,7 @@ describe.each(waysToFindProcesses)("processes of a $name", ({ directory }) => {
 test.if(cgroups !== undefined)(
   "with cgroups a deadline reaches grandchildren with sessions of their own",
   async () => {
-    await using agent = await AgentProcess.open(cgroups);
+    await using agent = await AgentProcess.open(ownCgroup());
     const pids = `${agent.directory}/pids`;
     const { end } = await run(
       agent,
