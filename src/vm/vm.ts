@@ -59,6 +59,7 @@ export class Vm implements AsyncDisposable {
    */
   async awaken(signal: AbortSignal): Promise<void> {
     const resumed = this.#vmm.qmp.execute("cont");
+    // Awaited only once the agent is connected; until then a failure is the connection's to tell.
     resumed.catch(() => undefined);
     this.#agent ??= await this.#connect(signal);
     await resumed;

@@ -45,14 +45,7 @@ export class Vmm implements AsyncDisposable {
       ),
       this.#listen(join(vmDir, CONSOLE_SOCKET), (bytes) => this.console.push(bytes)),
     ];
-    // A detached child does not get the terminal's Ctrl-C, so the server can end it in order.
-    const child = Bun.spawn(argv, {
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
-      detached: true,
-      env: {},
-    });
+    const child = this.#spawn(argv);
     this.#child = child;
     this.#stderrDone = this.#collectStderr(child.stderr);
     this.ended = child.exited.then(() => {
@@ -101,6 +94,17 @@ export class Vmm implements AsyncDisposable {
       for (const socket of this.#sockets) socket.terminate();
     }
     await this.#stderrDone;
+  }
+
+  #spawn(argv: string[]): Subprocess<"ignore", "ignore", "pipe"> {
+    const stdio = { stdin: "ignore", stdout: "ignore", stderr: "pipe" } as const;
+    try {
+      // A detached child does not get the terminal's Ctrl-C, so the server can end it in order.
+      return Bun.spawn(argv, { ...stdio, detached: true, env: {} });
+    } catch (error) {
+      for (const listener of this.#listeners) listener.stop(true);
+      throw new VmError("vmm_failed", `${argv[0]} could not be started: ${(error as Error).message}`, error);
+    }
   }
 
   #listen(

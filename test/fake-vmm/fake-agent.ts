@@ -11,7 +11,7 @@ import { Peer } from "./peer.ts";
 export interface FakeAgentOptions {
   fault?: AgentFault;
   build?: string;
-  /** Where to listen; default: a socket in a directory of its own */
+  /** AF_UNIX path to listen on; default: a socket in a directory of its own */
   path?: string;
   /** What a run does once its command and stdin came whole; default: it succeeds without output */
   onRun?: (run: FakeRun) => void;

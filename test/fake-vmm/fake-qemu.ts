@@ -1,0 +1,101 @@
+/**
+ * A program in place of QEMU: speaks QMP on the VM directory's socket and serves a fake agent there. A run's command
+ * tells it what to do. Usage: bun fake-qemu.ts VM_DIRECTORY [OPTIONS as JSON]
+ */
+import { join } from "node:path";
+import type { Socket } from "bun";
+import { AGENT_SOCKET, CONSOLE_SOCKET, QMP_SOCKET } from "../../src/vm/machine-spec.ts";
+import type { AgentFault } from "./agent-fault.ts";
+import { FakeAgent } from "./fake-agent.ts";
+import type { FakeRun } from "./fake-run.ts";
+
+export interface FakeQemuOptions {
+  /** Says nothing on QMP */
+  isMute?: boolean;
+  /** Writes this to stderr and exits with status 1 at once */
+  complaint?: string;
+  /** How an incoming migration ends */
+  migration?: "completed" | "failed" | "exits";
+  /** QMP commands that get no answer */
+  unanswered?: string[];
+  fault?: AgentFault;
+  build?: string;
+  /** Status of the probe `:` */
+  probeStatus?: number;
+}
+
+const [vmDir = "", json = "{}"] = process.argv.slice(2);
+const options = JSON.parse(json) as FakeQemuOptions;
+if (options.complaint !== undefined) {
+  console.error(options.complaint);
+  process.exit(1);
+}
+
+const qmpHistory: string[] = [];
+const agent = new FakeAgent({
+  path: join(vmDir, AGENT_SOCKET),
+  onRun: (run) => act(run),
+  ...(options.fault && { fault: options.fault }),
+  ...(options.build !== undefined && { build: options.build }),
+});
+const consoleSocket = await connect(CONSOLE_SOCKET, () => undefined);
+const qmpSocket = await connect(QMP_SOCKET, takeLines);
+if (!options.isMute) say({ QMP: { version: {}, capabilities: [] } });
+
+async function connect(name: string, onText: (text: string) => void): Promise<Socket<undefined>> {
+  return await Bun.connect<undefined>({
+    unix: join(vmDir, name),
+    socket: { data: (_, bytes) => onText(bytes.toString()) },
+  });
+}
+
+function say(message: object): void {
+  qmpSocket.write(`${JSON.stringify(message)}\r\n`);
+}
+
+function takeLines(text: string): void {
+  for (const line of text.split("\n").filter((each) => each !== "")) obey(JSON.parse(line));
+}
+
+function obey({ execute, id }: { execute: string; id: number }): void {
+  qmpHistory.push(execute);
+  if (options.unanswered?.includes(execute)) return;
+  say({ return: {}, id });
+  if (execute !== "migrate-incoming") return;
+  if (options.migration === "exits") process.exit(1);
+  say({ event: "MIGRATION", data: { status: options.migration ?? "completed" } });
+}
+
+const ACTIONS: Record<string, (run: FakeRun, argument: string | undefined) => unknown> = {
+  ":": (run) => run.exit({ exit_code: options.probeStatus ?? 0 }),
+  history: tellHistory,
+  hang: () => undefined,
+  "vmm-exit": (_run, status) => process.exit(Number(status)),
+  panic: () => {
+    consoleSocket.write("[    1.0] Kernel panic - not syncing: Attempted to kill init!\n");
+    exitSoon();
+  },
+  poweroff: () => {
+    say({ event: "SHUTDOWN", data: { guest: true, reason: "guest-shutdown" } });
+    exitSoon();
+  },
+  drop: () => agent.dropConnections(),
+  garbage: (run) => run.refuse("not a code"),
+};
+
+function act(run: FakeRun): void {
+  const [verb = "", argument] = run.command.split(" ");
+  ACTIONS[verb]!(run, argument);
+}
+
+/** What came on QMP and from the host, in order */
+function tellHistory(run: FakeRun): void {
+  const text = JSON.stringify({ qmp: qmpHistory, received: agent.received.map((frame) => frame.type) });
+  run.stdout(text);
+  run.exit({ stdout_bytes: text.length, stdout_head_bytes: text.length });
+}
+
+/** Later, so that what was just said gets there. */
+function exitSoon(): void {
+  setTimeout(() => process.exit(0), 20);
+}

@@ -1,0 +1,28 @@
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { Vm } from "../../../src/vm/vm.ts";
+import { Vmm } from "../../../src/vm/vmm.ts";
+import type { FakeQemuOptions } from "../../fake-vmm/fake-qemu.ts";
+import { TemporaryDirectory } from "../../support/temporary-directory.ts";
+
+const PROGRAM_PATH = resolve(import.meta.dir, "../../fake-vmm/fake-qemu.ts");
+
+/** A VM directory and the program that plays QEMU in it. */
+export class FakeMachine extends TemporaryDirectory {
+  readonly vmDir = this.join("1");
+
+  constructor() {
+    super();
+    mkdirSync(this.vmDir);
+  }
+
+  startVmm(options: FakeQemuOptions = {}, signal?: AbortSignal): Promise<Vmm> {
+    const argv = [process.execPath, PROGRAM_PATH, this.vmDir, JSON.stringify(options)];
+    return Vmm.start(argv, this.vmDir, signal);
+  }
+
+  /** A VM over it, not awake yet. */
+  async startVm(options: FakeQemuOptions = {}): Promise<Vm> {
+    return new Vm(await this.startVmm(options), this.vmDir, "b0");
+  }
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import type { AgentError } from "../../../src/guest/agent-error.ts";
+import { Message } from "../../../src/guest/agent-protocol.ts";
+import type { RunCommand } from "../../../src/guest/run-command.ts";
+import type { VmDeath } from "../../../src/vm/vm-death.ts";
+import type { VmError } from "../../../src/vm/vm-error.ts";
+import { readProcess } from "../../support/processes.ts";
+import { rejection } from "../../support/rejection.ts";
+import { FakeMachine } from "./fake-machine.ts";
+
+const NEVER = new AbortController().signal;
+
+function command(text: string): RunCommand {
+  const bytes = new TextEncoder().encode(text);
+  return { command: bytes, stdin: null, cwd: null, timeoutMs: 60_000, maxOutputBytes: 10_000 };
+}
+
+async function awake(machine: FakeMachine) {
+  const vm = await machine.startVm();
+  await vm.awaken(NEVER);
+  return vm;
+}
+
+describe("waking", () => {
+  test("lets the machine go on, tells it who it is, and only then probes it", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    const { stdout } = await vm.run(command("history"), NEVER);
+    const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
+    expect(qmp).toEqual(["qmp_capabilities", "cont"]);
+    const { HELLO, CLONED, RUN, COMMAND } = Message;
+    expect(received).toEqual([HELLO, CLONED, RUN, COMMAND, RUN, COMMAND]);
+  });
+
+  test("after an exercise and a pause tells it again, over the same connection", async () => {
+    using machine = new FakeMachine();
+    await using vm = await machine.startVm();
+    await vm.exerciseAndPause(NEVER);
+    await vm.awaken(NEVER);
+    const { stdout } = await vm.run(command("history"), NEVER);
+    const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
+    expect(qmp).toEqual(["qmp_capabilities", "cont", "stop", "cont"]);
+    const count = (type: number) => received.filter((each: number) => each === type).length;
+    expect([count(Message.HELLO), count(Message.CLONED), count(Message.RUN)]).toEqual([1, 2, 4]);
+  });
+
+  test("refuses an agent of another build than the base's", async () => {
+    using machine = new FakeMachine();
+    await using vm = await machine.startVm({ build: "other" });
+    const error = await rejection<AgentError>(vm.awaken(NEVER));
+    expect(error.code).toBe("agent_mismatch");
+    expect(error.message).toContain("is build other, the base says b0; rebuild the base");
+  });
+
+  test("refuses a machine whose probe fails", async () => {
+    using machine = new FakeMachine();
+    await using vm = await machine.startVm({ probeStatus: 127 });
+    expect(await rejection<VmError>(vm.awaken(NEVER))).toMatchObject({ code: "clone_failed" });
+  });
+
+  test("ends when the caller gives up, and the machine's end afterwards is no second failure", async () => {
+    using machine = new FakeMachine();
+    const vm = await machine.startVm({ fault: "no_ok", unanswered: ["cont"] });
+    const caller = new AbortController();
+    const waking = rejection<AgentError>(vm.awaken(caller.signal));
+    await Bun.sleep(5);
+    caller.abort();
+    expect((await waking).code).toBe("aborted");
+    await vm[Symbol.asyncDispose]();
+  });
+});
+
+describe("a VM", () => {
+  test("that is not awake, or was ended, takes no calls", async () => {
+    using machine = new FakeMachine();
+    const vm = await machine.startVm();
+    expect(() => vm.run(command("x"), NEVER)).toThrow("the VM is not awake");
+    await vm[Symbol.asyncDispose]();
+    expect(() => vm.putFile("/f", new Uint8Array(0), NEVER)).toThrow("the VM was ended");
+  });
+
+  test("stores files", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    await vm.putFile("/f", new Uint8Array(3_000_000), NEVER);
+    const refused = await rejection<AgentError>(vm.putFile("/f/", new Uint8Array(1), NEVER));
+    expect(refused.refusal).toBe("is_directory");
+  });
+
+  test("that is disposed of leaves no process and no directory, ends its runs, and did not die", async () => {
+    using machine = new FakeMachine();
+    const vm = await awake(machine);
+    const { vmmPid } = vm;
+    let hasDied = false;
+    void vm.died.then(() => {
+      hasDied = true;
+    });
+    const running = rejection<AgentError>(vm.run(command("hang"), NEVER));
+    await Promise.all([vm[Symbol.asyncDispose](), vm[Symbol.asyncDispose]()]);
+    expect((await running).code).toBe("agent_lost");
+    expect(readProcess(vmmPid)).toBeNull();
+    expect(existsSync(machine.vmDir)).toBe(false);
+    await Bun.sleep(5);
+    expect(hasDied).toBe(false);
+  });
+});
+
+describe("death", () => {
+  const deaths: [string, VmDeath][] = [
+    ["vmm-exit 3", { kind: "vmm_exited", end: { exitCode: 3, signal: null } }],
+    ["panic", { kind: "guest_panic" }],
+    ["poweroff", { kind: "guest_stopped" }],
+    ["drop", { kind: "agent_lost" }],
+    ["garbage", { kind: "agent_invalid" }],
+  ];
+  test.each(deaths)("by %s is told with its cause", async (text, death) => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    const running = rejection(vm.run(command(text), NEVER));
+    expect(await vm.died).toEqual(death);
+    await running;
+  });
+
+  test("of the VMM by a signal names the signal", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    process.kill(vm.vmmPid, "SIGKILL");
+    expect(await vm.died).toEqual({ kind: "vmm_exited", end: { exitCode: null, signal: "SIGKILL" } });
+  });
+});
