@@ -62,7 +62,6 @@ export class ClonePool<Pooled extends PoolableVm> implements AsyncDisposable {
   async #prepareOne(): Promise<void> {
     try {
       const vm = await this.#options.prepare(this.#stopping.signal);
-      if (this.#stopping.signal.aborted) return await this.#end(vm);
       this.#ready.push(vm);
       void vm.died.then(() => this.#drop(vm));
     } catch (error) {
@@ -107,6 +106,7 @@ export class ClonePool<Pooled extends PoolableVm> implements AsyncDisposable {
     this.#stopping.abort(new Error("the pool is closing"));
     if (this.#retry) clearTimeout(this.#retry);
     await this.#refill;
+    // What was prepared meanwhile is among the ready ones by now.
     await Promise.all([...this.#disposals, ...this.#ready.splice(0).map((vm) => this.#end(vm))]);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Logger } from "../../../src/base/logger.ts";
+import type { LogFields, Logger } from "../../../src/base/logger.ts";
 import { ClonePool } from "../../../src/vm/clone-pool.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -39,7 +39,10 @@ function openPool(size: number, { failures = 0, gate = Promise.resolve() as Prom
     made.push(vm);
     return vm;
   };
-  return { pool: new ClonePool<PooledVm>({ size, prepare, log: LOG, firstBackoffMs: 1 }), made, attempts };
+  const waits: unknown[] = [];
+  const log = { ...LOG, warn: ({ retryMs }: LogFields) => waits.push(retryMs) };
+  const pool = new ClonePool<PooledVm>({ size, prepare, log, firstBackoffMs: 1 });
+  return { pool, made, attempts, waits };
 }
 
 describe("filling", () => {
@@ -61,12 +64,13 @@ describe("filling", () => {
     expect(attempts.count).toBe(0);
   });
 
-  test("goes on by itself after failures", async () => {
-    const { pool, attempts } = openPool(1, { failures: 3 });
+  test("goes on by itself after failures, waiting twice as long each time", async () => {
+    const { pool, attempts, waits } = openPool(1, { failures: 4 });
     await using _pool = pool;
     pool.fill();
     await eventually("a full pool", () => pool.readyCount === 1);
-    expect(attempts.count).toBe(4);
+    expect(attempts.count).toBe(5);
+    expect(waits).toEqual([1, 2, 4, 8]);
   });
 
   test("waits after a failure, whoever asks meanwhile", async () => {
