@@ -42,11 +42,16 @@ export class ClonePool<Pooled extends PoolableVm> implements AsyncDisposable {
     return this.#ready.length;
   }
 
-  /** A ready clone, or null when there is none at the moment. The caller owns it. */
-  take(): Pooled | null {
-    const vm = this.#ready.shift() ?? null;
-    if (vm) this.#backoffMs = this.#firstBackoffMs;
-    return vm;
+  /** A ready clone, or null when there is none at the moment. The caller owns it. Unwanted ones are ended. */
+  take(isWanted: (vm: Pooled) => boolean = () => true): Pooled | null {
+    for (let vm = this.#ready.shift(); vm; vm = this.#ready.shift()) {
+      if (isWanted(vm)) {
+        this.#backoffMs = this.#firstBackoffMs;
+        return vm;
+      }
+      void this.#discard(vm);
+    }
+    return null;
   }
 
   /** Starts filling the pool in the background, if it is not full and nobody else is at it. */
@@ -88,10 +93,14 @@ export class ClonePool<Pooled extends PoolableVm> implements AsyncDisposable {
     const index = this.#ready.indexOf(vm);
     if (index < 0) return;
     this.#ready.splice(index, 1);
+    await this.#discard(vm);
+    this.#retryLater();
+  }
+
+  #discard(vm: Pooled): Promise<void> {
     const disposal = this.#end(vm).finally(() => this.#disposals.delete(disposal));
     this.#disposals.add(disposal);
-    await disposal;
-    this.#retryLater();
+    return disposal;
   }
 
   async #end(vm: Pooled): Promise<void> {

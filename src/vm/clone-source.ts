@@ -34,6 +34,8 @@ export class CloneSource implements AsyncDisposable {
   readonly #listeners = new Set<(message: string) => void>();
   readonly #lifetime = new AbortController();
   readonly #pool: ClonePool<Vm>;
+  /** Which base a pooled clone is of */
+  readonly #baseMarks = new WeakMap<Vm, string>();
   #runtime: RuntimeDirectory | null = null;
   #supply: Promise<Supply> | null = null;
 
@@ -45,9 +47,10 @@ export class CloneSource implements AsyncDisposable {
 
   /** A clone that is awake and answered its probe. The caller owns it. Rejects with nothing left behind. */
   async claim(call: ClaimCall): Promise<Vm> {
-    const { base } = await this.#ready(call);
+    const { base, baseMark } = await this.#ready(call);
     const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
-    const vm = (await this.#claimPooled(signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
+    const vm =
+      (await this.#claimPooled(baseMark, signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
     this.#pool.fill();
     return vm;
   }
@@ -59,8 +62,9 @@ export class CloneSource implements AsyncDisposable {
     this.#runtime?.[Symbol.dispose]();
   }
 
-  async #claimPooled(signal: AbortSignal): Promise<Vm | null> {
-    const vm = this.#pool.take();
+  /** Clones of a base that was replaced meanwhile are not given out. */
+  async #claimPooled(baseMark: string, signal: AbortSignal): Promise<Vm | null> {
+    const vm = this.#pool.take((candidate) => this.#baseMarks.get(candidate) === baseMark);
     if (!vm) return null;
     try {
       await vm.awaken(signal);
@@ -87,8 +91,9 @@ export class CloneSource implements AsyncDisposable {
   }
 
   async #prepare(signal: AbortSignal): Promise<Vm> {
-    const { base } = await this.#ready({ signal });
+    const { base, baseMark } = await this.#ready({ signal });
     const vm = await cloneBase(base, this.#openRuntime(), signal);
+    this.#baseMarks.set(vm, baseMark);
     try {
       await vm.exerciseAndPause(signal);
       return vm;

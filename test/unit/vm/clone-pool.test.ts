@@ -109,6 +109,16 @@ describe("taking", () => {
   });
 });
 
+test("a clone that is no longer wanted is ended, and the next one is looked at", async () => {
+  const { pool, made } = openPool(3);
+  pool.fill();
+  await eventually("a full pool", () => pool.readyCount === 3);
+  expect(pool.take((vm) => vm === made[1])).toBe(made[1]!);
+  expect(pool.take(() => false)).toBeNull();
+  await pool[Symbol.asyncDispose]();
+  expect(made.map((vm) => vm.isDisposed)).toEqual([true, false, true]);
+});
+
 describe("a clone that dies while it waits", () => {
   test.each([false, true])("is disposed of and replaced (its disposal fails: %p)", async (disposalFails) => {
     const { pool, made } = openPool(1);
