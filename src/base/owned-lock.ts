@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
-import { link, rm, writeFile } from "node:fs/promises";
-import { identityOf, isAlive } from "./process-identity.ts";
+import { link, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { identityOf, isAlive, isProcessIdentity } from "./process-identity.ts";
 import { sleep } from "./wait.ts";
 
 const RETRY_MS = 50;
+const UUID = /^[0-9a-f-]{36}$/;
 
 /**
  * A lock file that names its owner's process, so that a dead owner's lock is recognised and taken over.
@@ -19,6 +21,7 @@ export async function acquireLock(
   const candidatePath = `${path}.${mine}.${crypto.randomUUID()}`;
   await writeFile(candidatePath, mine);
   try {
+    await sweepCandidates(path);
     for (;;) {
       if (await linked(candidatePath, path)) break;
       const holder = holderOf(path);
@@ -42,6 +45,17 @@ export async function acquireLock(
 async function removeDeadLock(path: string, deadHolder: string, signal: AbortSignal): Promise<void> {
   await using _turn = await acquireLock(`${path}.turn`, signal);
   if (holderOf(path) === deadHolder) await rm(path, { force: true });
+}
+
+/** Removes the candidates of processes that were killed before they could. */
+async function sweepCandidates(path: string): Promise<void> {
+  const prefix = `${basename(path)}.`;
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(prefix)) continue;
+    const [owner, id, ...rest] = name.slice(prefix.length).split(".") as [string, ...string[]];
+    const isCandidate = isProcessIdentity(owner) && id !== undefined && rest.length === 0 && UUID.test(id);
+    if (isCandidate && !isAlive(owner)) await rm(join(dirname(path), name), { force: true });
+  }
 }
 
 /** link(2) fails when the name exists, and the file appears with its content. */

@@ -42,7 +42,11 @@ describeWithVms("a base that is not there", () => {
       env: home.env({ IGN_MCP_STORE: store.path }),
       stdio: ["ignore", "ignore", "ignore"],
     });
-    await eventually("the build boots its VM", 20_000, () => vmsOf(child.pid).length > 0);
+    const boots = () => {
+      if (child.exitCode !== null) throw new Error(`the build ended with ${child.exitCode}`);
+      return vmsOf(child.pid).some((info) => info.name.startsWith("qemu-system"));
+    };
+    await eventually("the build boots its VM", 20_000, boots);
     return child;
   }
 

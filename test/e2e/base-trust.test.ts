@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeWithVms, TestHome } from "../support/real-vm.ts";
 import { type Ended, runExecutable } from "../support/run-executable.ts";
 import { TestServer } from "../support/test-server.ts";
-import { flipBit, TestStore } from "../support/test-store.ts";
+import { cutShort, flipBit, TestStore } from "../support/test-store.ts";
 
 describeWithVms("a base that cannot be trusted is refused", () => {
   let home: TestHome;
@@ -64,13 +64,11 @@ describeWithVms("a base that cannot be trusted is refused", () => {
   });
 
   test("when its memory is cut short", async () => {
-    const path = store.file("memory.bin");
-    const { size } = statSync(path);
-    truncateSync(path, size - 4096);
+    const mend = cutShort(store.file("memory.bin"), 4096);
     try {
       expectRefused(await refusalToOpen(), "memory.bin is not what its manifest says");
     } finally {
-      truncateSync(path, size);
+      mend();
     }
   });
 

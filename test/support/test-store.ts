@@ -1,4 +1,14 @@
-import { closeSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { STORE_PATH } from "./real-vm.ts";
 
@@ -41,4 +51,18 @@ export function flipBit(path: string, offset: number): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** Cuts the last bytes off a file; the returned function puts them back. */
+export function cutShort(path: string, bytes: number): () => void {
+  const start = statSync(path).size - bytes;
+  const tail = Buffer.alloc(bytes);
+  const file = openSync(path, "r");
+  try {
+    if (readSync(file, tail, 0, bytes, start) !== bytes) throw new Error(`${path} ends early`);
+  } finally {
+    closeSync(file);
+  }
+  truncateSync(path, start);
+  return () => appendFileSync(path, tail);
 }
