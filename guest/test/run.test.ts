@@ -1,44 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { AgentProcess, type, windowBytes } from "./agent-process.ts";
 import { endRun, parse, run, startRun } from "./agent-requests.ts";
-
-/** Where this user may make cgroups, or undefined. */
-function writableCgroups(): string | undefined {
-  const mount = readFileSync("/proc/mounts", "utf8")
-    .split("\n")
-    .map((line) => line.split(" "))
-    .find((fields) => fields[2] === "cgroup2")?.[1];
-  if (!mount) return undefined;
-  const directory = `${mount}/ignition-test-${process.pid}`;
-  try {
-    mkdirSync(directory);
-    return directory;
-  } catch {
-    return undefined; // not ours to change: the session fallback is tested alone
-  }
-}
+import { removeTree, writableCgroups } from "./test-cgroup.ts";
 
 const cgroups = writableCgroups();
 
 afterAll(async () => {
   if (cgroups) await removeTree(cgroups);
 });
-
-/** Killed processes hold their cgroup for a moment. */
-async function removeTree(directory: string) {
-  for (const entry of readdirSync(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) await removeTree(`${directory}/${entry.name}`);
-  for (let attempt = 0; ; attempt++) {
-    try {
-      rmdirSync(directory);
-      return;
-    } catch (error) {
-      if (attempt === 100) throw error;
-      await Bun.sleep(20);
-    }
-  }
-}
 
 /** Agents number their runs from one, so each gets a cgroup of its own. */
 let agentsStarted = 0;

@@ -1,7 +1,13 @@
+/** A shorter beginning says too little about what was meant. */
+const SHORTEST_STEM = 3;
+
 /** The candidate `name` stands for or is fewest edits away from; null when none is near enough to be a slip. */
 export function nearestName(name: string, candidates: readonly string[]): string | null {
-  const longer = candidates.find((candidate) => candidate.startsWith(`${name}_`));
-  if (longer) return longer;
+  const related = candidates.find(
+    (candidate) =>
+      candidate.startsWith(`${name}_`) || (candidate.length >= SHORTEST_STEM && name.startsWith(candidate)),
+  );
+  if (related) return related;
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of candidates) {

@@ -61,6 +61,7 @@ describeWithVms("a session is a computer of its own", () => {
       stderr: "err\n",
       exit_code: 0,
       timed_out: false,
+      duration_ms: expect.any(Number),
       stdout_bytes: 4,
       stderr_bytes: 4,
       stdout_truncated: false,
