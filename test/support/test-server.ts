@@ -9,6 +9,7 @@ export interface RunFields {
   stderr: string;
   exit_code: number;
   timed_out: boolean;
+  duration_ms: number;
   signal?: string;
   stdout_bytes: number;
   stderr_bytes: number;
