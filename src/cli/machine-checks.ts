@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
+import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { openImage } from "../image/image.ts";
 import { listBases } from "../vm/inspect-bases.ts";
@@ -33,7 +34,7 @@ async function checkImage(config: Config): Promise<Finding> {
 }
 
 async function checkBase(config: Config): Promise<Finding> {
-  const name = config.baseName;
+  const name = baseNameFor(config);
   const base = (await listBases(config)).find((candidate) => candidate.name === name);
   if (!base) {
     return {

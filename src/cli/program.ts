@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { VARIABLES } from "../config/variables.ts";
@@ -66,7 +67,7 @@ function addBaseCommands(program: Command, { output, loadActions, signal, onExit
     .option("--force", "replace a base of that name", false)
     .description("boot the image once and snapshot it")
     .action((name: string | undefined, { force }: { force: boolean }) =>
-      act((commands, config) => commands.build(name ?? config.baseName, force, signal)),
+      act((commands, config) => commands.build(name ?? baseNameFor(config), force, signal)),
     );
   base
     .command("ls")
@@ -83,7 +84,7 @@ function addBaseCommands(program: Command, { output, loadActions, signal, onExit
     .argument("[name]", "base to check; IGN_MCP_BASE by default", baseName)
     .description("check that a base is whole and fits this binary, QEMU and image")
     .action((name: string | undefined) =>
-      act((commands, config) => commands.verify(name ?? config.baseName)),
+      act((commands, config) => commands.verify(name ?? baseNameFor(config))),
     );
 }
 

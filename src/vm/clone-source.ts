@@ -1,11 +1,12 @@
 import { stat } from "node:fs/promises";
 import type { Logger } from "../base/logger.ts";
 import { within } from "../base/wait.ts";
+import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { buildBase } from "./base-builder.ts";
 import { cloneBase } from "./clone-base.ts";
 import { ClonePool } from "./clone-pool.ts";
-import { baseNameFor, findGround, type OpenBase, openBase } from "./open-base.ts";
+import { findGround, type OpenBase, openBase } from "./open-base.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import type { Vm } from "./vm.ts";
 import { VmError } from "./vm-error.ts";

@@ -32,11 +32,6 @@ export interface OpenBase extends Ground {
   spec: MachineSpec;
 }
 
-/** A base with a network card is another machine, so it has another name. */
-export function baseNameFor(config: Pick<Config, "baseName" | "net">): string {
-  return config.net ? `${config.baseName}-net` : config.baseName;
-}
-
 export async function findGround(config: Config): Promise<Ground> {
   const image = await openImage(config);
   const [qemu, jail] = await Promise.all([findQemu(), findJail()]);

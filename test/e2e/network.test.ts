@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describeWithVms, TestHome } from "../support/real-vm.ts";
+import { runExecutable } from "../support/run-executable.ts";
 import { TestServer, type TestSession } from "../support/test-server.ts";
 import { TestStore } from "../support/test-store.ts";
 
@@ -52,6 +53,11 @@ describeWithVms("a session with IGN_MCP_NET", () => {
 
   test("has a base with a name of its own", () => {
     expect(readdirSync(join(store.path, "snapshots"))).toEqual(["tools-base-net"]);
+  });
+
+  test("is what the base commands mean too", async () => {
+    const env = storeHome.env({ IGN_MCP_STORE: store.path, IGN_MCP_NET: "1" });
+    expect(await runExecutable(["base", "verify"], env)).toMatchObject({ status: 0, stdout: "" });
   });
 
   test("has one network card with an address", async () => {
