@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { AgentProcess, type, windowBytes } from "./agent-process.ts";
 import { endRun, parse, run, startRun } from "./agent-requests.ts";
 import { removeTree, writableCgroups } from "./test-cgroup.ts";
