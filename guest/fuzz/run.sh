@@ -7,7 +7,7 @@ seconds=${1:-20}
 build=build/guest-fuzz
 targets=(conn json)
 wire=guest/agent/wire
-declare -A sources=([conn]="$wire/conn.c $wire/frame.c" [json]="$wire/json.c $wire/json-writer.c")
+declare -A sources=([conn]="$wire/conn.c $wire/frame.c" [json]="$wire/json.c $wire/json-writer.c $wire/utf8.c")
 
 passed=0 failed=0
 for target in "${targets[@]}"; do

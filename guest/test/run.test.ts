@@ -151,6 +151,9 @@ describe("requests", () => {
       { max_output_bytes: 1_048_577 },
       { max_output_bytes: null },
       { stdin: 1 },
+      { spool: 1 },
+      { report_ms: 49 },
+      { report_ms: 60_001 },
       { cwd: "/".repeat(5000) },
     ]) {
       const stream = agent.newStream();

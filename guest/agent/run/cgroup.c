@@ -130,12 +130,27 @@ size_t cgroup_count(const struct cgroup *cgroup) {
     return cgroup->fd < 0 ? session_count(cgroup->session) : each_process(cgroup, NULL, 0);
 }
 
-bool cgroup_was_oom_killed(const struct cgroup *cgroup) {
+// Whether the counter `name` of an events file is above zero.
+static bool counted(const struct cgroup *cgroup, const char *file, const char *name) {
     char events[512];
-    if (cgroup->fd < 0 || read_at(cgroup->fd, "memory.events", events, sizeof events) == 0)
+    if (cgroup->fd < 0)
         return false;
-    const char *line = strstr(events, "oom_kill ");
-    return line != NULL && strtol(line + strlen("oom_kill "), NULL, 10) > 0;
+    read_at(cgroup->fd, file, events, sizeof events);
+    char *rest = events;
+    for (char *line = strtok_r(events, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length) == 0 && line[length] == ' ')
+            return strtoull(line + length, NULL, 10) > 0;
+    }
+    return false;
+}
+
+bool cgroup_was_oom_killed(const struct cgroup *cgroup) {
+    return counted(cgroup, "memory.events", "oom_kill");
+}
+
+bool cgroup_ran_out_of_pids(const struct cgroup *cgroup) {
+    return counted(cgroup, "pids.events", "max");
 }
 
 bool cgroup_remove(struct cgroup *cgroup) {

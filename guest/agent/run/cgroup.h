@@ -26,7 +26,9 @@ void cgroup_kill(const struct cgroup *cgroup);
 void cgroup_signal(const struct cgroup *cgroup, int signal_number);
 // Living processes, not counting zombies.
 size_t cgroup_count(const struct cgroup *cgroup);
+// By its own limit or the guest's.
 bool cgroup_was_oom_killed(const struct cgroup *cgroup);
+bool cgroup_ran_out_of_pids(const struct cgroup *cgroup);
 // False while processes live in it. Afterwards the cgroup is gone.
 bool cgroup_remove(struct cgroup *cgroup);
 

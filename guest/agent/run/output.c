@@ -29,6 +29,14 @@ static void start_spool(struct output *output) {
         spool_write(output->spool, pieces[i].bytes, pieces[i].length);
 }
 
+void output_spool(struct output *output) {
+    start_spool(output);
+}
+
+const char *output_path(const struct output *output) {
+    return output->spool == NULL ? NULL : spool_path(output->spool);
+}
+
 static void keep(struct output *output, const uint8_t *bytes, size_t length) {
     if (!output->frozen && capture_would_lose(&output->capture, length))
         start_spool(output);
@@ -36,6 +44,8 @@ static void keep(struct output *output, const uint8_t *bytes, size_t length) {
         spool_write(output->spool, bytes, length);
     if (!output->frozen)
         capture_add(&output->capture, bytes, length);
+    if (!output->frozen && output->line != NULL)
+        last_line_add(output->line, output->line_stream, bytes, length);
 }
 
 static void read_up_to(struct output *output, size_t most) {

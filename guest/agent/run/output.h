@@ -5,6 +5,7 @@
 #include "../loop.h"
 #include "../wire/link.h"
 #include "capture.h"
+#include "last-line.h"
 #include "spool.h"
 
 struct output {
@@ -13,6 +14,8 @@ struct output {
     uint64_t run;
     struct capture capture;
     struct spool *spool;
+    struct last_line *line; // the run's, kept up to date; NULL when nobody asks for it
+    size_t line_stream;
     bool frozen;             // head and tail stand: later bytes only go to the spool
     bool spool_refused;      // it was tried once and could not be created
     uint64_t reported_bytes; // bytes at the time of freezing
@@ -22,6 +25,12 @@ struct output {
 // Takes over `fd`, the read end of a pipe. False when it cannot be watched; then it is closed.
 bool output_open(struct output *output, int fd, void (*on_end)(struct output *output));
 void output_close(struct output *output);
+
+// Puts the stream into its file from the first byte on.
+void output_spool(struct output *output);
+
+// The stream's file, NULL when there is none.
+const char *output_path(const struct output *output);
 
 // Nobody will hear of this stream again: no file is kept or begun. The pipe goes on being read.
 void output_forget(struct output *output);

@@ -1,5 +1,5 @@
 #include "run.h"
-#include "../file/path.h"
+#include "../file/space.h"
 #include "run-exit.h"
 #include "run-start.h"
 #include <errno.h>
@@ -21,6 +21,7 @@ static void run_free(struct run *run) {
         }
     }
     timer_stop(&run->timer);
+    report_stop(&run->report);
     if (run->stream.link != NULL)
         stream_detach(&run->stream);
     output_close(&run->out);
@@ -45,6 +46,7 @@ static void free_if_over(struct run *run) {
 static void linger(struct run *run) {
     run->state = RUN_LINGERING;
     timer_stop(&run->timer);
+    report_stop(&run->report);
     input_close(&run->in);
     run->out.frozen = run->err.frozen = true;
     // What was shown is not needed again; a spool goes on while its pipe is open.
@@ -75,6 +77,9 @@ static void conclude(struct run *run) {
     // Killed processes may take a moment to go, but none of them lives on.
     run->background = run->cgroup_killed ? 0 : cgroup_count(&run->cgroup);
     run->oom_killed = cgroup_was_oom_killed(&run->cgroup);
+    run->pids_exhausted = cgroup_ran_out_of_pids(&run->cgroup);
+    struct statvfs space;
+    run->overlay_full = statvfs("/", &space) == 0 && space_is_full(&space);
     output_freeze(&run->out);
     output_freeze(&run->err);
     input_close(&run->in);
@@ -208,6 +213,8 @@ static bool run_pump(struct stream *stream) {
     struct run *run = (struct run *)stream;
     bool all_sent = output_send(&run->out, stream->link, FRAME_STDOUT, stream->id);
     all_sent &= output_send(&run->err, stream->link, FRAME_STDERR, stream->id);
+    if (run->state != RUN_RECEIVING)
+        all_sent &= report_send(&run->report, &run->out, &run->err, stream->link, stream->id);
     if (run->state != RUN_SENDING || !all_sent)
         return !all_sent;
     run_send_exit(run);

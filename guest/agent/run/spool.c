@@ -1,13 +1,13 @@
 #include "spool.h"
 #include "../console.h"
 #include "../file/path.h"
+#include "../file/space.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { QUOTA_BYTES = 64 << 20, FREE_SPACE_SHARE = 4, MAX_FILES = 512, SPOOL_PATH_BYTES = 256 };
@@ -40,7 +40,7 @@ static uint64_t quota(void) {
     struct statvfs space;
     if (statvfs("/", &space) != 0)
         return quota_bytes;
-    uint64_t share = (uint64_t)space.f_bavail * space.f_frsize / FREE_SPACE_SHARE;
+    uint64_t share = space_free_bytes(&space) / FREE_SPACE_SHARE;
     return share < quota_bytes ? share : quota_bytes;
 }
 
