@@ -30,6 +30,12 @@ static void protect_from_oom(void) {
         close(fd);
 }
 
+// It has little to do, and what it does decides how long the host waits.
+static void go_first(void) {
+    if (setpriority(PRIO_PROCESS, 0, -20) != 0)
+        console_error("setpriority");
+}
+
 static void set_default_hostname(void) {
     static const char name[] = "ignition";
     if (sethostname(name, strlen(name)) != 0)
@@ -46,6 +52,7 @@ void init_system(void) {
     mount_root();
     mount_late();
     protect_from_oom();
+    go_first();
     set_default_hostname();
     network_up();
     if (!cgroup_setup("/sys/fs/cgroup/runs"))

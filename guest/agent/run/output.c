@@ -1,10 +1,13 @@
 #include "output.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
 enum {
-    CHUNK_BYTES = 64 * 1024,
+    CHUNK_BYTES = 256 * 1024,
+    // A pipe starts with a quarter of that; filled, it is taken for one of many, and made larger.
+    PIPE_BYTES = 64 * 1024,
     // A run may not keep the loop from the others for longer than this.
     BYTES_PER_TURN = 256 * 1024,
     // Everything a pipe can hold, whatever size its owner gave it.
@@ -48,17 +51,32 @@ static void keep(struct output *output, const uint8_t *bytes, size_t length) {
         last_line_add(output->line, output->line_stream, bytes, length);
 }
 
+static void close_pipe(struct output *output) {
+    if (output->watch.fd < 0)
+        return;
+    loop_unwatch(&output->watch);
+    close(output->watch.fd);
+    output->watch.fd = -1;
+}
+
+// Fewer switches between the run and the agent; a pipe that cannot grow stays as it is.
+static void widen(struct output *output) {
+    if (!output->widened)
+        fcntl(output->watch.fd, F_SETPIPE_SZ, CHUNK_BYTES);
+    output->widened = true;
+}
+
 static void read_up_to(struct output *output, size_t most) {
     for (size_t total = 0; total < most;) {
         ssize_t count = read(output->watch.fd, chunk, sizeof chunk);
         if (count < 0 && errno == EAGAIN)
             return;
         if (count <= 0) {
-            loop_unwatch(&output->watch);
-            close(output->watch.fd);
-            output->watch.fd = -1;
+            close_pipe(output);
             return;
         }
+        if (count >= PIPE_BYTES)
+            widen(output);
         keep(output, chunk, (size_t)count);
         total += (size_t)count;
     }
@@ -83,11 +101,7 @@ bool output_open(struct output *output, int fd, void (*on_end)(struct output *ou
 }
 
 void output_close(struct output *output) {
-    if (output->watch.fd >= 0) {
-        loop_unwatch(&output->watch);
-        close(output->watch.fd);
-        output->watch.fd = -1;
-    }
+    close_pipe(output);
     if (output->spool != NULL)
         spool_close(output->spool);
     output->spool = NULL;
@@ -105,6 +119,11 @@ void output_forget(struct output *output) {
 void output_drain(struct output *output) {
     if (output->watch.fd >= 0)
         read_up_to(output, BYTES_PER_DRAIN);
+}
+
+void output_end(struct output *output) {
+    output_drain(output);
+    close_pipe(output);
 }
 
 void output_freeze(struct output *output) {

@@ -17,6 +17,7 @@ struct output {
     struct last_line *line; // the run's, kept up to date; NULL when nobody asks for it
     size_t line_stream;
     bool frozen;             // head and tail stand: later bytes only go to the spool
+    bool widened;            // its pipe holds more than pipes do at first
     bool spool_refused;      // it was tried once and could not be created
     uint64_t reported_bytes; // bytes at the time of freezing
     void (*on_end)(struct output *output);
@@ -37,6 +38,9 @@ void output_forget(struct output *output);
 
 // Reads what is in the pipe now.
 void output_drain(struct output *output);
+
+// Nobody writes any more: what is in the pipe is all there is.
+void output_end(struct output *output);
 
 // The run ended. If the pipe is still open, its whole stream is in a file from now on.
 void output_freeze(struct output *output);

@@ -33,7 +33,7 @@ static void run_free(struct run *run) {
 
 static void kill_all(struct run *run) {
     run->cgroup_killed = true;
-    cgroup_kill(&run->cgroup);
+    cgroup_kill(&run->cgroup, run->pid);
 }
 
 // A run nobody waits for goes when its last pipe and its last process are gone.
@@ -72,9 +72,10 @@ static void conclude(struct run *run) {
         return;
     timer_stop(&run->timer);
     run->state = RUN_SENDING;
-    output_drain(&run->out);
-    output_drain(&run->err);
-    // Killed processes may take a moment to go, but none of them lives on.
+    // Killed processes may take a moment to go, but none of them lives on or writes.
+    void (*take_rest)(struct output *) = run->cgroup_killed ? output_end : output_drain;
+    take_rest(&run->out);
+    take_rest(&run->err);
     run->background = run->cgroup_killed ? 0 : cgroup_count(&run->cgroup);
     run->oom_killed = cgroup_was_oom_killed(&run->cgroup);
     run->pids_exhausted = cgroup_ran_out_of_pids(&run->cgroup);
@@ -121,18 +122,22 @@ static void shell_ended(struct run *run, int wait_status) {
     output_drain(&run->err);
     bool ended = run->out.watch.fd < 0 && run->err.watch.fd < 0;
     // Without other processes nobody can write any more.
-    if (ended || cgroup_count(&run->cgroup) == 0)
+    if (ended || run->cgroup_killed || cgroup_count(&run->cgroup) == 0)
         conclude(run);
     else
         timer_start(&run->timer, DRAIN_US, on_drained);
 }
 
 void run_reaped(pid_t pid, int wait_status) {
+    for (struct run *run = runs; run != NULL; run = run->next)
+        if (run->pid == pid)
+            shell_ended(run, wait_status);
+}
+
+void run_sweep(void) {
     struct run *next;
     for (struct run *run = runs; run != NULL; run = next) {
         next = run->next;
-        if (run->pid == pid)
-            shell_ended(run, wait_status);
         free_if_over(run);
     }
 }

@@ -55,4 +55,7 @@ void run_open(struct link *link, uint32_t stream, const struct json_object *requ
 // A child of the agent ended.
 void run_reaped(pid_t pid, int wait_status);
 
+// Some children ended: forgets the runs of which nothing is left.
+void run_sweep(void);
+
 #endif
