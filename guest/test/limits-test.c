@@ -7,6 +7,8 @@ static int memory_is_kept_back(void) {
     CHECK(limits_for(464 * mib, 3634).memory_bytes == 406 * mib);
     CHECK(limits_for(100 * mib, 800).memory_bytes == 68 * mib);
     CHECK(limits_for(40 * mib, 800).memory_bytes == 20 * mib);
+    CHECK(limits_for(40 * mib, 800).run_memory_bytes == 10 * mib);
+    CHECK(limits_for(464 * mib, 3634).run_memory_bytes == 377 * mib);
     CHECK(limits_for(65536 * mib, 500000).memory_bytes == 65280 * mib);
     return 0;
 }

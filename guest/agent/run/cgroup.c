@@ -99,6 +99,7 @@ bool cgroup_create(struct cgroup *cgroup, uint64_t run) {
         errno = error_number;
         return false;
     }
+    limit(cgroup->fd, "memory.max", limits.run_memory_bytes);
     limit(cgroup->fd, "pids.max", limits.run_pids);
     return true;
 }

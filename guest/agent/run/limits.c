@@ -23,6 +23,7 @@ struct limits limits_for(uint64_t memory_bytes, uint64_t threads) {
         reserve = smaller(LEAST_RESERVE, memory_bytes / 2);
     return (struct limits){
         .memory_bytes = memory_bytes - reserve,
+        .run_memory_bytes = memory_bytes - reserve - reserve / 2,
         .pids = threads - threads / 8,
         .run_pids = smaller(threads / 2, LIMITS_MOST_PIDS),
     };

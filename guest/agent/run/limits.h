@@ -8,9 +8,10 @@
 enum { LIMITS_MOST_PIDS = 4096 };
 
 struct limits {
-    uint64_t memory_bytes; // all runs together, with what they wrote to memory file systems
-    uint64_t pids;         // all runs together
-    uint64_t run_pids;     // each run
+    uint64_t memory_bytes;     // all runs together, with what they wrote to memory file systems
+    uint64_t run_memory_bytes; // each run: what it leaves is enough for a small one beside it
+    uint64_t pids;             // all runs together
+    uint64_t run_pids;         // each run
 };
 
 // For a guest with `memory_bytes` in which the kernel allows `threads`. Pure.
