@@ -9,8 +9,8 @@ static bool is_blank(uint8_t byte) {
     return byte <= ' ' || byte == 0x7f;
 }
 
-static bool is_break(uint8_t byte) {
-    return byte == '\n' || byte == '\r';
+static size_t smaller(size_t one, size_t other) {
+    return one < other ? one : other;
 }
 
 // C0, DEL, and C1, which is two bytes long.
@@ -18,8 +18,9 @@ static bool is_control(const uint8_t *at, size_t length) {
     return length == 1 ? *at < ' ' || *at == 0x7f : length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
 
-// Makes what can be shown of `raw`; the line before stays where that is nothing.
-static void show(struct last_line *line, const uint8_t *raw, size_t length) {
+// Makes what can be shown of `raw`. False, with the line before left in place, when that is
+// nothing.
+static bool show(struct last_line *line, const uint8_t *raw, size_t length) {
     char text[LAST_LINE_BYTES + 1];
     size_t used = 0;
     for (size_t at = 0; at < length;) {
@@ -42,20 +43,24 @@ static void show(struct last_line *line, const uint8_t *raw, size_t length) {
     while (used > 0 && text[used - 1] == ' ')
         used--;
     if (used == 0)
-        return;
+        return false;
     memcpy(line->text, text, used);
     line->text[used] = '\0';
+    return true;
+}
+
+static size_t leading_blanks(const uint8_t *bytes, size_t length) {
+    size_t count = 0;
+    while (count < length && is_blank(bytes[count]))
+        count++;
+    return count;
 }
 
 static void extend(struct last_line *line, size_t stream, const uint8_t *bytes, size_t length) {
     size_t *used = &line->open[stream].length;
-    while (*used == 0 && length > 0 && is_blank(*bytes)) {
-        bytes++;
-        length--;
-    }
-    size_t space = LAST_LINE_RAW_BYTES - *used;
-    size_t taken = length < space ? length : space;
-    memcpy(line->open[stream].bytes + *used, bytes, taken);
+    size_t skipped = *used == 0 ? leading_blanks(bytes, length) : 0;
+    size_t taken = smaller(length - skipped, LAST_LINE_RAW_BYTES - *used);
+    memcpy(line->open[stream].bytes + *used, bytes + skipped, taken);
     *used += taken;
 }
 
@@ -67,22 +72,31 @@ static size_t line_start(const uint8_t *bytes, size_t end) {
     return carriage_return == NULL ? start : (size_t)(carriage_return - bytes) + 1;
 }
 
-void last_line_add(struct last_line *line, size_t stream, const uint8_t *bytes, size_t length) {
-    size_t visible_end = length;
-    while (visible_end > 0 && is_blank(bytes[visible_end - 1]))
-        visible_end--;
-    // Without anything visible here, only a line that began earlier can have an end here.
-    size_t start = visible_end == 0 ? 0 : line_start(bytes, visible_end);
-    if (start > 0)
-        line->open[stream].length = 0;
-    extend(line, stream, bytes + start, visible_end - start);
-    if (visible_end > 0)
-        show(line, line->open[stream].bytes, line->open[stream].length);
-    for (size_t at = visible_end; at < length; at++) {
-        if (is_break(bytes[at])) {
-            line->open[stream].length = 0;
-            return;
-        }
+// Shows the last line that began in `bytes`. Returns where the search ended: 0, or in what belongs
+// to a line that began earlier.
+static size_t show_newest(struct last_line *line, const uint8_t *bytes, size_t length) {
+    for (size_t end = length, start; end > 0; end = start) {
+        while (end > 0 && is_blank(bytes[end - 1]))
+            end--;
+        start = line_start(bytes, end);
+        if (start == 0)
+            return end;
+        size_t from = start + leading_blanks(bytes + start, end - start);
+        if (show(line, bytes + from, smaller(end - from, LAST_LINE_RAW_BYTES)))
+            return 0;
     }
-    extend(line, stream, bytes + visible_end, length - visible_end);
+    return 0;
+}
+
+void last_line_add(struct last_line *line, size_t stream, const uint8_t *bytes, size_t length) {
+    size_t open_from = line_start(bytes, length);
+    size_t earlier = show_newest(line, bytes, length);
+    extend(line, stream, bytes, earlier);
+    if (earlier > 0)
+        show(line, line->open[stream].bytes, line->open[stream].length);
+    if (open_from > 0)
+        line->open[stream].length = 0;
+    else
+        open_from = earlier;
+    extend(line, stream, bytes + open_from, length - open_from);
 }
