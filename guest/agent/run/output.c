@@ -6,10 +6,13 @@
 
 enum {
     CHUNK_BYTES = 256 * 1024,
-    // A pipe starts with a quarter of that; filled, it is taken for one of many, and made larger.
-    PIPE_BYTES = 64 * 1024,
     // A run may not keep the loop from the others for longer than this.
     BYTES_PER_TURN = 256 * 1024,
+    // What a pipe holds at first; a run that fills it gets a larger one.
+    SMALL_PIPE_BYTES = 64 * 1024,
+    LARGE_PIPE_BYTES = 1024 * 1024,
+    // Otherwise the agent would wake for each of the run's writes, and interrupt it.
+    REST_US = 1000,
     // Everything a pipe can hold, whatever size its owner gave it.
     BYTES_PER_DRAIN = 2 * 1024 * 1024,
     FRAME_BYTES = 64 * 1024,
@@ -54,40 +57,54 @@ static void keep(struct output *output, const uint8_t *bytes, size_t length) {
 static void close_pipe(struct output *output) {
     if (output->watch.fd < 0)
         return;
+    timer_stop(&output->rest);
     loop_unwatch(&output->watch);
     close(output->watch.fd);
     output->watch.fd = -1;
 }
 
-// Fewer switches between the run and the agent; a pipe that cannot grow stays as it is.
+// A pipe that cannot grow stays as it is.
 static void widen(struct output *output) {
-    if (!output->widened)
-        fcntl(output->watch.fd, F_SETPIPE_SZ, CHUNK_BYTES);
-    output->widened = true;
+    if (!output->busy)
+        fcntl(output->watch.fd, F_SETPIPE_SZ, LARGE_PIPE_BYTES);
+    output->busy = true;
 }
 
-static void read_up_to(struct output *output, size_t most) {
+// False when there is nothing more to read.
+static bool read_up_to(struct output *output, size_t most) {
     for (size_t total = 0; total < most;) {
         ssize_t count = read(output->watch.fd, chunk, sizeof chunk);
         if (count < 0 && errno == EAGAIN)
-            return;
+            return false;
         if (count <= 0) {
             close_pipe(output);
-            return;
+            return false;
         }
-        if (count >= PIPE_BYTES)
+        if (count >= SMALL_PIPE_BYTES)
             widen(output);
         keep(output, chunk, (size_t)count);
         total += (size_t)count;
     }
+    return true;
+}
+
+static void on_rested(struct timer *timer) {
+    // SAFETY: the timer is embedded in its output.
+    struct output *output = (struct output *)((char *)timer - offsetof(struct output, rest));
+    loop_change(&output->watch, EPOLLIN);
 }
 
 static void on_ready(struct watch *watch, uint32_t events) {
     (void)events;
     struct output *output = (struct output *)watch;
-    read_up_to(output, BYTES_PER_TURN);
-    if (output->watch.fd < 0)
+    bool has_more = read_up_to(output, BYTES_PER_TURN);
+    if (output->watch.fd < 0) {
         output->on_end(output);
+    } else if (output->busy && !has_more) {
+        // Its end is still told.
+        loop_change(watch, 0);
+        timer_start(&output->rest, REST_US, on_rested);
+    }
 }
 
 bool output_open(struct output *output, int fd, void (*on_end)(struct output *output)) {

@@ -10,6 +10,7 @@
 
 struct output {
     struct watch watch; // fd -1: end of stream
+    struct timer rest;  // until it runs out, the pipe fills
     const char *name;   // "stdout", "stderr"
     uint64_t run;
     struct capture capture;
@@ -17,7 +18,7 @@ struct output {
     struct last_line *line; // the run's, kept up to date; NULL when nobody asks for it
     size_t line_stream;
     bool frozen;             // head and tail stand: later bytes only go to the spool
-    bool widened;            // its pipe holds more than pipes do at first
+    bool busy;               // it filled its pipe, which has been larger since
     bool spool_refused;      // it was tried once and could not be created
     uint64_t reported_bytes; // bytes at the time of freezing
     void (*on_end)(struct output *output);
