@@ -55,9 +55,11 @@ const exitMembers = z.object({
   stdout_bytes: count,
   stdout_head_bytes: count,
   stdout_path: z.string().max(4096).nullable(),
+  stdout_spool_complete: z.boolean(),
   stderr_bytes: count,
   stderr_head_bytes: count,
   stderr_path: z.string().max(4096).nullable(),
+  stderr_spool_complete: z.boolean(),
 });
 /** The shell ended either with a status or by a signal. */
 export const exitReply = exitMembers.refine((exit) => (exit.exit_code === null) !== (exit.signal === null));

@@ -111,7 +111,9 @@ export const SUCCESS: ExitReply = {
   stdout_bytes: 0,
   stdout_head_bytes: 0,
   stdout_path: null,
+  stdout_spool_complete: false,
   stderr_bytes: 0,
   stderr_head_bytes: 0,
   stderr_path: null,
+  stderr_spool_complete: false,
 };
