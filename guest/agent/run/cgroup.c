@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+enum { BYTES_PER_PROCESS = 256 * 1024 };
+
 static int root_fd = -1;
+static uint64_t pids_per_run = CGROUP_MAX_PIDS;
 
 static bool write_at(int directory, const char *name, const char *text) {
     int fd = openat(directory, name, O_WRONLY | O_CLOEXEC);
@@ -47,6 +51,25 @@ static void enable_controllers(int directory) {
         console_error("no pids controller");
 }
 
+// All runs together leave the agent and the kernel an eighth of the memory, so a run that takes too
+// much is killed in its cgroup while the agent goes on; a process costs about 170 KiB of the
+// kernel's memory, so a fork bomb ends before the memory does.
+static void limit_all_runs(int directory) {
+    struct sysinfo system;
+    char limit[32];
+    if (sysinfo(&system) != 0)
+        return;
+    uint64_t total = (uint64_t)system.totalram * system.mem_unit;
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)(total - total / 8));
+    bool limited = write_at(directory, "memory.max", limit);
+    uint64_t pids = total / BYTES_PER_PROCESS;
+    if (pids / 2 < pids_per_run)
+        pids_per_run = pids / 2; // one run cannot keep the others from starting
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)pids);
+    if (!write_at(directory, "pids.max", limit) || !limited)
+        console_error("runs have no common limit");
+}
+
 bool cgroup_setup(const char *directory) {
     char parent[PATH_MAX];
     snprintf(parent, sizeof parent, "%s/..", directory);
@@ -61,6 +84,7 @@ bool cgroup_setup(const char *directory) {
     if (root_fd < 0)
         return false;
     enable_controllers(root_fd);
+    limit_all_runs(root_fd);
     return true;
 }
 
@@ -72,7 +96,7 @@ bool cgroup_create(struct cgroup *cgroup, uint64_t run) {
     *cgroup = (struct cgroup){.fd = -1, .run = run};
     if (root_fd < 0)
         return true;
-    char name[32], limit[16];
+    char name[32], limit[32];
     run_name(name, run);
     if (mkdirat(root_fd, name, 0755) != 0)
         return false;
@@ -83,7 +107,7 @@ bool cgroup_create(struct cgroup *cgroup, uint64_t run) {
         errno = error_number;
         return false;
     }
-    snprintf(limit, sizeof limit, "%d", CGROUP_MAX_PIDS);
+    snprintf(limit, sizeof limit, "%llu", (unsigned long long)pids_per_run);
     // Fails without the pids controller, which was logged at the start.
     write_at(cgroup->fd, "pids.max", limit);
     return true;
