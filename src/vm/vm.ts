@@ -6,6 +6,7 @@ import { AgentError } from "../guest/agent-error.ts";
 import { newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
 import { type CommandEnd, type RunCommand, runCommand } from "../guest/run-command.ts";
 import { putFile } from "../guest/transfer-file.ts";
+import type { Activity } from "./activity.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
 import type { VmDeath } from "./vm-death.ts";
 import { VmError } from "./vm-error.ts";
@@ -31,6 +32,7 @@ export class Vm implements AsyncDisposable {
   readonly #agentBuild: string;
   readonly #died = Promise.withResolvers<VmDeath>();
   #agent: AgentClient | null = null;
+  #activity: Activity | null = null;
   #guestStopped = false;
   #disposal: Promise<void> | null = null;
 
@@ -72,6 +74,11 @@ export class Vm implements AsyncDisposable {
     await this.awaken(signal);
     await this.#probe(signal);
     await this.#vmm.qmp.execute("stop");
+  }
+
+  /** From now on, runs and transfers count as calls in flight. */
+  countCallsIn(activity: Activity): void {
+    this.#activity = activity;
   }
 
   run(command: RunCommand, signal: AbortSignal): Promise<CommandEnd> {
@@ -127,6 +134,7 @@ export class Vm implements AsyncDisposable {
 
   /** An agent that misses the host's own deadline is as good as dead, and its VM with it. */
   async #watched<T>(work: Promise<T>): Promise<T> {
+    using _call = this.#activity?.begin();
     try {
       return await work;
     } catch (error) {
