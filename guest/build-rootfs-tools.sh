@@ -32,7 +32,8 @@ rm -f "$root"/usr/lib/python3*/EXTERNALLY-MANAGED
 printf '[global]\nroot-user-action = ignore\ndisable-pip-version-check = true\n' >"$root/etc/pip.conf"
 rm -rf "$root/usr/share/doc" "$root/var/cache/ldconfig/aux-cache" "$root"/var/log/* "$root"/var/cache/debconf/*-old
 HOOK
-chmod +x "$work/customize"
+# In a user namespace the hook runs as another user than the one who wrote it.
+chmod 755 "$work" "$work/customize"
 
 exclude() { printf -- '--dpkgopt=path-exclude=%s\n' "$@"; }
 mapfile -t excludes < <(exclude '/usr/share/man/*' '/usr/share/info/*' '/usr/share/locale/*' '/usr/share/lintian/*')

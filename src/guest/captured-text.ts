@@ -8,15 +8,23 @@ const LONGEST_SEQUENCE_BYTES = 4;
  * A captured stream as text. Bytes that are not UTF-8 become U+FFFD. When the middle is missing, the cut falls between
  * characters and one line in its place says how much is gone and where the whole is.
  */
-export function capturedText({ head, tail, totalBytes, path }: CapturedStream): string {
+export function capturedText({ head, tail, totalBytes, path, isPathWhole }: CapturedStream): string {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  const missingBytes = totalBytes - head.byteLength - tail.byteLength;
-  if (missingBytes === 0) return decoder.decode(Buffer.concat([head, tail]));
+  if (!isCut({ head, tail, totalBytes })) return decoder.decode(Buffer.concat([head, tail]));
   const start = head.subarray(0, wholeCharactersEnd(head));
   const end = tail.subarray(firstCharacterStart(tail));
   const omittedBytes = totalBytes - start.byteLength - end.byteLength;
-  const where = path === null ? "" : `; all of it is in ${path}`;
+  const where = path === null ? "" : isPathWhole ? `; all of it is in ${path}` : `; its start is in ${path}`;
   return `${decoder.decode(start)}\n[... ${omittedBytes} bytes omitted${where} ...]\n${new TextDecoder("utf-8", { ignoreBOM: true }).decode(end)}`;
+}
+
+/** Whether head and tail are less than the stream had. */
+export function isCut({
+  head,
+  tail,
+  totalBytes,
+}: Pick<CapturedStream, "head" | "tail" | "totalBytes">): boolean {
+  return head.byteLength + tail.byteLength < totalBytes;
 }
 
 function isContinuation(byte: number): boolean {

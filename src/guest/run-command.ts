@@ -31,8 +31,10 @@ export interface CapturedStream {
   tail: Uint8Array;
   /** All the stream had; head and tail may be less */
   totalBytes: number;
-  /** File in the guest with the whole stream; null when head and tail are all of it */
+  /** File in the guest with the stream; null when head and tail are all of it, or there was no room for one */
   path: string | null;
+  /** The file has all of the stream, not only its start */
+  isPathWhole: boolean;
 }
 
 export interface CommandEnd {
@@ -158,14 +160,22 @@ class OutputCapture {
   finish(exit: ExitReply): CommandEnd {
     return {
       exit,
-      stdout: split(this.#stdout.take(), exit.stdout_bytes, exit.stdout_head_bytes, exit.stdout_path),
-      stderr: split(this.#stderr.take(), exit.stderr_bytes, exit.stderr_head_bytes, exit.stderr_path),
+      stdout: {
+        ...split(this.#stdout.take(), exit.stdout_bytes, exit.stdout_head_bytes),
+        path: exit.stdout_path,
+        isPathWhole: exit.stdout_spool_complete,
+      },
+      stderr: {
+        ...split(this.#stderr.take(), exit.stderr_bytes, exit.stderr_head_bytes),
+        path: exit.stderr_path,
+        isPathWhole: exit.stderr_spool_complete,
+      },
     };
   }
 }
 
-function split(all: Uint8Array, totalBytes: number, headBytes: number, path: string | null): CapturedStream {
+function split(all: Uint8Array, totalBytes: number, headBytes: number) {
   if (headBytes > all.byteLength || totalBytes < all.byteLength)
     throw new RangeError("the agent's output counts do not add up");
-  return { head: all.subarray(0, headBytes), tail: all.subarray(headBytes), totalBytes, path };
+  return { head: all.subarray(0, headBytes), tail: all.subarray(headBytes), totalBytes };
 }

@@ -1,4 +1,4 @@
-import { capturedText } from "../guest/captured-text.ts";
+import { capturedText, isCut } from "../guest/captured-text.ts";
 import type { CommandEnd } from "../guest/run-command.ts";
 import type { RunResult } from "./session-service.ts";
 
@@ -21,6 +21,8 @@ export function runResult({ exit, stdout, stderr }: CommandEnd): RunResult {
     signal: exit.signal === null ? null : `SIG${SIGNAL_NAMES[exit.signal - 1] ?? exit.signal}`,
     stdoutBytes: stdout.totalBytes,
     stderrBytes: stderr.totalBytes,
+    isStdoutCut: isCut(stdout),
+    isStderrCut: isCut(stderr),
     stdoutPath: stdout.path,
     stderrPath: stderr.path,
     durationMs: exit.duration_us / 1000,

@@ -44,7 +44,10 @@ export interface RunResult {
   /** All bytes the stream had, whether shown or not */
   stdoutBytes: number;
   stderrBytes: number;
-  /** File in the guest with the whole stream; null when `stdout` shows all of it */
+  /** The middle of the stream is not in the text */
+  isStdoutCut: boolean;
+  isStderrCut: boolean;
+  /** File in the guest with the stream when it was cut or may still grow; null when there is none */
   stdoutPath: string | null;
   stderrPath: string | null;
   /** Time from start to end inside the guest, in `ms` */

@@ -3,9 +3,11 @@ import type { Logger } from "../base/logger.ts";
 import { within } from "../base/wait.ts";
 import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
+import { Activity } from "./activity.ts";
 import { buildBase } from "./base-builder.ts";
 import { cloneBase } from "./clone-base.ts";
 import { ClonePool } from "./clone-pool.ts";
+import { hasRoomForSpareClone } from "./host-memory.ts";
 import { findGround, type OpenBase, openBase } from "./open-base.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import type { Vm } from "./vm.ts";
@@ -13,6 +15,8 @@ import { VmError } from "./vm-error.ts";
 
 /** Longest a caller waits for a base that is being built; the build itself goes on */
 const BASE_DEADLINE_MS = 600_000;
+/** Longest a refill of the pool waits for a moment without calls */
+const REFILL_WAIT_MS = 10_000;
 
 export interface ClaimCall {
   signal: AbortSignal;
@@ -34,6 +38,7 @@ export class CloneSource implements AsyncDisposable {
   readonly #log: Logger;
   readonly #listeners = new Set<(message: string) => void>();
   readonly #lifetime = new AbortController();
+  readonly #activity = new Activity();
   readonly #pool: ClonePool<Vm>;
   /** Which base a pooled clone is of */
   readonly #baseMarks = new WeakMap<Vm, string>();
@@ -48,10 +53,12 @@ export class CloneSource implements AsyncDisposable {
 
   /** A clone that is awake and answered its probe. The caller owns it. Rejects with nothing left behind. */
   async claim(call: ClaimCall): Promise<Vm> {
+    using _call = this.#activity.begin();
     const { base, baseMark } = await this.#ready(call);
     const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
     const vm =
       (await this.#claimPooled(baseMark, signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
+    vm.countCallsIn(this.#activity);
     this.#pool.fill();
     return vm;
   }
@@ -91,7 +98,15 @@ export class CloneSource implements AsyncDisposable {
     }
   }
 
+  /** Starts when no call is in flight, so that nobody waits for a clone that nobody asked for. */
   async #prepare(signal: AbortSignal): Promise<Vm> {
+    await this.#activity.quiet(REFILL_WAIT_MS, signal);
+    if (!hasRoomForSpareClone(this.#config.memoryBytes)) {
+      throw new VmError(
+        "memory_short",
+        "this machine is short of memory: no clone is kept ready until that changes",
+      );
+    }
     const { base, baseMark } = await this.#ready({ signal });
     const vm = await cloneBase(base, this.#openRuntime(), signal);
     this.#baseMarks.set(vm, baseMark);

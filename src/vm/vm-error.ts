@@ -14,6 +14,8 @@ export type VmErrorCode =
   | "base_damaged"
   | "base_build_failed"
   | "clone_failed"
+  /** Too little memory for a clone nobody asked for */
+  | "memory_short"
   /** No directory for sockets that is writable and short enough */
   | "runtime_dir"
   | "closed";

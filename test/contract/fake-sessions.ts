@@ -47,6 +47,7 @@ export class FakeSessions implements SessionService {
         return result({
           stdout: "x".repeat(Number(argument)),
           stdoutBytes: 1_000_000,
+          isStdoutCut: true,
           stdoutPath: "/tmp/run.out",
         });
       case "killed":
@@ -115,6 +116,8 @@ function result(shown: Partial<RunResult>): RunResult {
     exitCode: 0,
     timedOut: false,
     signal: null,
+    isStdoutCut: false,
+    isStderrCut: false,
     stdoutPath: null,
     stderrPath: null,
     durationMs: 0.5,

@@ -27,8 +27,8 @@ describeWithVms("a base that is not there", () => {
   beforeAll(async () => {
     storeHome = new TestHome();
     store = new TestStore(join(storeHome.path, "store"));
-    for (const _ of progress) {
-      servers.push(await TestServer.start({ IGN_MCP_STORE: store.path, IGN_MCP_POOL: "0" }));
+    for (const poolSize of ["0", "1"]) {
+      servers.push(await TestServer.start({ IGN_MCP_STORE: store.path, IGN_MCP_POOL: poolSize }));
     }
   });
   afterAll(async () => {
@@ -106,6 +106,16 @@ describeWithVms("a base that is not there", () => {
     const added = server.vmms().filter((info) => !known.has(info.pid));
     expect(added.map((info) => mappedMemoryInode(info.pid))).toEqual([newInode]);
     expect(readdirSync(join(store.path, "snapshots"))).toEqual(["tools-base"]);
+  });
+
+  test("and once replaced, no clone of the old one is taken from a pool", async () => {
+    const server = servers[1]!;
+    const newInode = statSync(store.file("memory.bin")).ino;
+    const fresh = await server.open();
+    expect(await fresh.output("echo works")).toBe("works\n");
+    const ofOldBase = () => server.vmms().filter((info) => mappedMemoryInode(info.pid) !== newInode);
+    await eventually("only the old session has the old base", 20_000, () => ofOldBase().length === 1);
+    expect(await sessions[1]!.output("echo works")).toBe("works\n");
   });
 
   test("is not built when a fitting one is there", async () => {

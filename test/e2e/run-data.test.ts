@@ -48,6 +48,14 @@ describeWithVms("what goes into a run and comes out", () => {
     expect(await session.sha256Of(more.stderr_path!)).toBe(sha256("x".repeat(SHOWN_BYTES + 1)));
   });
 
+  test("output beyond what the guest can keep is counted, and its file is said to be only the start", async () => {
+    const result = await session.run("yes | head -c 100000000", { timeout_s: 60 });
+    expect(result).toMatchObject({ exit_code: 0, stdout_bytes: 100_000_000, stdout_truncated: true });
+    expect(result.stdout).toContain(`its start is in ${result.stdout_path}`);
+    expect(result.stdout).not.toContain("all of it");
+    expect(await session.output("echo on")).toBe("on\n");
+  });
+
   test("long output on both streams at once loses nothing", async () => {
     const result = await session.run("seq 0 99999 & seq 0 99999 >&2; wait");
     const expected = sha256(numberedLines(100_000));

@@ -37,7 +37,14 @@ describeWithVms("a run", () => {
   });
 
   test("ends with its shell, and what it left in the background lives on", async () => {
-    expect(await session.output("sleep 27182 & echo hi")).toBe("hi\n");
+    const result = await session.run(
+      "{ while [ ! -e go-on ]; do sleep 0.1; done; echo later; sleep 27182; } & echo hi",
+    );
+    expect(result).toMatchObject({ stdout: "hi\n", exit_code: 0, stdout_truncated: false });
+    await session.run("touch go-on");
+    await eventually("what it prints later is in its file", 10_000, async () => {
+      return (await session.output(`cat ${result.stdout_path}`)) === "hi\nlater\n";
+    });
     expect(await session.countProcesses("sleep 27182")).toBe(1);
   });
 
@@ -77,6 +84,24 @@ describeWithVms("a run", () => {
       session.run(`touch ${mine}; while [ ! -e ${other} ]; do sleep 0.05; done; echo met`, { timeout_s: 20 });
     const results = await Promise.all([meet("left", "right"), meet("right", "left")]);
     for (const result of results) expect(result).toMatchObject({ stdout: "met\n", timed_out: false });
+  });
+
+  test("that eats all memory is killed, and the session lives", async () => {
+    await session.writeFile("eat.py", "eaten = []\nwhile True: eaten.append(bytearray(1 << 20))\n");
+    const result = await session.run("exec python3 eat.py", { timeout_s: 60 });
+    expect(result).toMatchObject({ exit_code: -9, signal: "SIGKILL", timed_out: false });
+    expect(await session.output("echo on")).toBe("on\n");
+  });
+
+  test("that forks without end is over at its timeout, and the session lives", async () => {
+    const result = await session.run(": forkbomb; bomb() { bomb | bomb & }; bomb; sleep 600", {
+      timeout_s: 2,
+    });
+    expect(result.timed_out).toBe(true);
+    await eventually("its processes are gone", 20_000, async () => {
+      return (await session.countProcesses("forkbomb")) === 0;
+    });
+    expect(await session.output("echo on")).toBe("on\n");
   });
 
   test("has a cgroup of its own", async () => {

@@ -114,7 +114,7 @@ export class TestSession {
     return (await this.output(`sha256sum '${path}'`)).split(" ")[0]!;
   }
 
-  /** How many processes in the guest have `marker` in their arguments. */
+  /** How many processes in the guest have `marker` in their arguments, which is letters, digits, spaces and dots. */
   async countProcesses(marker: string): Promise<number> {
     // The bracket keeps the counting shell, which has the pattern in its own arguments, from matching itself.
     const pattern = `${marker.slice(0, -1)}[${marker.slice(-1)}]`;

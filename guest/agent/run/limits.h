@@ -14,8 +14,8 @@ struct limits {
     uint64_t run_pids;         // each run
 };
 
-// For a guest with `memory_bytes` in which the kernel allows `threads`. Pure.
-struct limits limits_for(uint64_t memory_bytes, uint64_t threads);
+// For a guest with `memory_bytes`. Pure.
+struct limits limits_for(uint64_t memory_bytes);
 
 // For this guest.
 struct limits limits_here(void);

@@ -74,8 +74,8 @@ function toWire(result: RunResult): Record<string, unknown> {
     ...(result.signal !== null && { signal: result.signal }),
     stdout_bytes: result.stdoutBytes,
     stderr_bytes: result.stderrBytes,
-    stdout_truncated: result.stdoutPath !== null,
-    stderr_truncated: result.stderrPath !== null,
+    stdout_truncated: result.isStdoutCut,
+    stderr_truncated: result.isStderrCut,
     ...(result.stdoutPath !== null && { stdout_path: result.stdoutPath }),
     ...(result.stderrPath !== null && { stderr_path: result.stderrPath }),
   };

@@ -12,12 +12,19 @@ function bytesOf(text: string): Uint8Array {
 /** What the agent keeps of a stream: the first and the last `half` bytes. */
 function captured(bytes: Uint8Array, half: number, path: string | null = null) {
   if (bytes.byteLength <= 2 * half)
-    return { head: bytes, tail: new Uint8Array(0), totalBytes: bytes.byteLength, path: null };
+    return {
+      head: bytes,
+      tail: new Uint8Array(0),
+      totalBytes: bytes.byteLength,
+      path: null,
+      isPathWhole: false,
+    };
   return {
     head: bytes.subarray(0, half),
     tail: bytes.subarray(bytes.byteLength - half),
     totalBytes: bytes.byteLength,
     path,
+    isPathWhole: path !== null,
   };
 }
 
@@ -31,6 +38,7 @@ describe("a stream that is all there", () => {
           head: bytes.subarray(0, at),
           tail: bytes.subarray(at),
           totalBytes: bytes.byteLength,
+          isPathWhole: false,
         };
         expect(capturedText({ ...stream, path: null })).toBe(text);
       }),
@@ -80,15 +88,24 @@ describe("a stream whose middle is missing", () => {
   });
 
   test("says where the whole is", () => {
-    const stream = { head: bytesOf("ab"), tail: bytesOf("yz"), totalBytes: 26, path: "/run/out" };
+    const stream = {
+      head: bytesOf("ab"),
+      tail: bytesOf("yz"),
+      totalBytes: 26,
+      path: "/run/out",
+      isPathWhole: true,
+    };
     expect(capturedText(stream)).toBe("ab\n[... 22 bytes omitted; all of it is in /run/out ...]\nyz");
+    expect(capturedText({ ...stream, isPathWhole: false })).toBe(
+      "ab\n[... 22 bytes omitted; its start is in /run/out ...]\nyz",
+    );
     expect(capturedText({ ...stream, path: null })).toBe("ab\n[... 22 bytes omitted ...]\nyz");
   });
 
   test("may have kept nothing at all", () => {
     const nothing = new Uint8Array(0);
-    expect(capturedText({ head: nothing, tail: nothing, totalBytes: 7, path: null })).toBe(
-      "\n[... 7 bytes omitted ...]\n",
-    );
+    expect(
+      capturedText({ head: nothing, tail: nothing, totalBytes: 7, path: null, isPathWhole: false }),
+    ).toBe("\n[... 7 bytes omitted ...]\n");
   });
 });

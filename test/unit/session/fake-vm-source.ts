@@ -7,7 +7,7 @@ import { SUCCESS } from "../../fake-vmm/fake-run.ts";
 export function commandEnd(exit: Partial<CommandEnd["exit"]> = {}, stdout = "", stderr = ""): CommandEnd {
   const captured = (text: string) => {
     const head = new TextEncoder().encode(text);
-    return { head, tail: new Uint8Array(0), totalBytes: head.byteLength, path: null };
+    return { head, tail: new Uint8Array(0), totalBytes: head.byteLength, path: null, isPathWhole: false };
   };
   return { exit: { ...SUCCESS, ...exit }, stdout: captured(stdout), stderr: captured(stderr) };
 }

@@ -12,6 +12,8 @@ test("a command's own status and output are passed on", () => {
     signal: null,
     stdoutBytes: 3,
     stderrBytes: 3,
+    isStdoutCut: false,
+    isStderrCut: false,
     stdoutPath: null,
     stderrPath: null,
     durationMs: 2.5,
@@ -43,8 +45,18 @@ test.each([
 test("a stream whose middle is missing says so, and where all of it is", () => {
   const end = commandEnd({}, "start");
   const tail = new TextEncoder().encode("end");
-  const stdout = { ...end.stdout, tail, totalBytes: 1000, path: "/tmp/out" };
+  const stdout = { ...end.stdout, tail, totalBytes: 1000, path: "/tmp/out", isPathWhole: true };
   const result = runResult({ ...end, stdout });
   expect(result.stdout).toBe("start\n[... 992 bytes omitted; all of it is in /tmp/out ...]\nend");
-  expect(result).toMatchObject({ stdoutBytes: 1000, stdoutPath: "/tmp/out" });
+  expect(result).toMatchObject({ stdoutBytes: 1000, isStdoutCut: true, stdoutPath: "/tmp/out" });
+});
+
+test("a stream that is all there is not cut, even when it has a file because it may still grow", () => {
+  const end = commandEnd({}, "all");
+  const stdout = { ...end.stdout, path: "/tmp/out", isPathWhole: true };
+  expect(runResult({ ...end, stdout })).toMatchObject({
+    stdout: "all",
+    isStdoutCut: false,
+    stdoutPath: "/tmp/out",
+  });
 });

@@ -75,7 +75,7 @@ describe("any machine", () => {
 
   test("emulates every CPU feature, or shows the host's CPU", () => {
     expect(valuesOf(clone, "-accel")[0]).toStartWith("tcg,");
-    expect(valuesOf(clone, "-cpu")).toEqual(["max"]);
+    expect(valuesOf(clone, "-cpu")).toEqual(["max,-erms,-fsrm"]);
     const accelerated = cloneArgv({ ...SPEC, acceleration: "kvm" }, "/run/vm", "/store/base");
     expect(valuesOf(accelerated, "-accel")).toEqual(["kvm"]);
     expect(valuesOf(accelerated, "-cpu")).toEqual(["host"]);

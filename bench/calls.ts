@@ -14,6 +14,7 @@ import { printTable, Series } from "./series.ts";
 import { transferBack } from "./transfer-back.ts";
 
 const MIB = 1_048_576;
+const STARTS = 20;
 const OPENS = 10;
 const RUNS = 60;
 const WRITES = 5;
@@ -21,6 +22,8 @@ const WRITES = 5;
 const REFILL_MS = 2500;
 
 const series = {
+  version: new Series("--version, start to exit"),
+  initialize: new Series("start to the answer to initialize"),
   bare: new Series("bare QEMU restore"),
   firstRun: new Series("bare: first guest round trip"),
   miss: new Series("open_session, pool miss"),
@@ -43,6 +46,14 @@ function start(home: TestHome, pool: string): Promise<StdioClient> {
 
 async function open(client: StdioClient): Promise<string> {
   return String((await client.callOk("open_session")).fields["session_id"]);
+}
+
+async function measureStart(home: TestHome): Promise<void> {
+  for (let i = 0; i < STARTS; i++) {
+    await series.version.time(() => Bun.spawn([EXECUTABLE_PATH, "--version"], { stdout: "ignore" }).exited);
+    const client = await series.initialize.time(() => start(home, "0"));
+    await client[Symbol.asyncDispose]();
+  }
 }
 
 /** Floor and miss take turns, so that both meet the same moods of the machine. */
@@ -133,6 +144,7 @@ function ratio(name: string, value: number, limit: string): string[] {
 }
 
 using home = new TestHome();
+await measureStart(home);
 await measureMisses(home);
 await measureHits(home);
 await measureCalls(home);
@@ -149,6 +161,7 @@ console.log("\nRatios and rates, p50");
 printTable(
   ["what", "here", "reach"],
   [
+    ratio("start to the answer to initialize, ms", p50(series.initialize), "< 150"),
     ratio("pool hit / pool miss", p50(series.hit) / p50(series.miss), "<= 0.20"),
     ratio(
       "pool miss / (bare restore + one guest round trip)",
