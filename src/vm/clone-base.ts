@@ -1,6 +1,5 @@
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { jailArgv } from "./jail.ts";
 import type { OpenBase } from "./open-base.ts";
 import { cloneArgv } from "./qemu/argv.ts";
 import { loadState } from "./qemu/migration.ts";
@@ -40,12 +39,12 @@ export async function cloneBase(
 }
 
 function cloneCommand({ qemu, jail, spec, paths, image }: OpenBase, vmDir: string): string[] {
-  const jailed = jailArgv(jail, {
-    prefix: qemu.prefix,
+  const jailed = jail.argv({
     readOnlyPaths: [paths.dir, image.rootfsPath],
     writablePaths: [vmDir],
     devicePaths: spec.acceleration === "kvm" ? ["/dev/kvm"] : [],
     net: spec.net,
+    memoryBytes: spec.memoryBytes,
   });
   return [...jailed, qemu.path, ...cloneArgv(spec, vmDir, dirname(paths.memoryPath))];
 }

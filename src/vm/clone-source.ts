@@ -149,12 +149,9 @@ export class CloneSource implements AsyncDisposable {
   async #openOrBuild(): Promise<Supply> {
     const name = baseNameFor(this.#config);
     const ground = await findGround(this.#config);
-    if (ground.jail !== "bwrap") {
-      this.#log.warn(
-        { jail: ground.jail },
-        "bubblewrap does not work here: VMMs are confined by QEMU's seccomp filter only",
-      );
-    }
+    const { kind, gaps } = ground.jail;
+    if (gaps.length > 0)
+      this.#log.warn({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
     const signal = this.#lifetime.signal;
     const base =
       (await openBase(this.#config, ground, name, signal)) ??
