@@ -7,6 +7,7 @@ import { listBases } from "../vm/inspect-bases.ts";
 import { findJail } from "../vm/jail.ts";
 import { findQemu } from "../vm/qemu/find-qemu.ts";
 import { RuntimeDirectory } from "../vm/runtime-directory.ts";
+import { cgroupObstacle, ownCgroup } from "../vm/vm-cgroups.ts";
 import { carrierInUse } from "../vsock/connect.ts";
 import type { Check, Finding } from "./doctor.ts";
 
@@ -69,11 +70,14 @@ async function checkAcceleration(): Promise<Finding> {
 async function checkJail(): Promise<Finding> {
   const { kind, gaps } = await findJail(await findQemu());
   if (gaps.length > 0) return { status: "warn", what: `${kind}: ${gaps.join("; ")}` };
+  const obstacle = cgroupObstacle(ownCgroup());
+  const bounded =
+    obstacle === null ? "" : `. Their memory is bounded by address space only, since ${obstacle}`;
   const asRoot =
     process.getuid?.() === 0 ? ". As root its user id outside is still 0; prefer a plain user" : "";
   return {
     status: "ok",
-    what: `VMs run inside bubblewrap, as nobody, with QEMU's own files and under limits${asRoot}`,
+    what: `VMs run inside bubblewrap, as nobody, with QEMU's own files and under limits${bounded}${asRoot}`,
   };
 }
 

@@ -33,9 +33,9 @@ export interface OpenBase extends Ground {
 }
 
 export async function findGround(config: Config): Promise<Ground> {
-  const image = await openImage(config);
-  const qemu = await findQemu();
-  return { qemu, jail: await findJail(qemu), image };
+  const confined = async (qemu: QemuProgram) => ({ qemu, jail: await findJail(qemu) });
+  const [image, ground] = await Promise.all([openImage(config), findQemu().then(confined)]);
+  return { ...ground, image };
 }
 
 /** Null when there is no base of this name. Rejects with `base_mismatch` or `base_damaged`; such a base is never used. */

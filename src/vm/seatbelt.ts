@@ -1,10 +1,11 @@
+import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import type { JailRequest } from "./jail.ts";
 import type { QemuProgram } from "./qemu/find-qemu.ts";
 
 /**
- * The profile of macOS's sandbox: no network but local sockets, no program but QEMU, no writing outside the VM's
- * directory, nothing of the home directory but what a VM is made of. The last rule that matches decides.
+ * The profile of macOS's sandbox: no network but sockets in the VM's directory, no program but QEMU, no writing
+ * outside that directory, nothing of the home directory but what a VM is made of. The last rule that matches decides.
  * Never run on a Mac.
  */
 export function seatbeltProfile(qemu: QemuProgram, request: JailRequest): string {
@@ -13,7 +14,7 @@ export function seatbeltProfile(qemu: QemuProgram, request: JailRequest): string
     "(version 1)",
     "(allow default)",
     ...(request.net ? [] : ["(deny network*)"]),
-    "(allow network* (local unix-socket) (remote unix-socket))",
+    ...request.writablePaths.map((path) => `(allow network* (subpath ${quoted(path)}))`),
     "(deny process-fork)",
     "(deny process-exec)",
     `(allow process-exec (literal ${quoted(qemu.path)}) (subpath ${quoted(qemu.prefix)}))`,
@@ -27,7 +28,16 @@ export function seatbeltProfile(qemu: QemuProgram, request: JailRequest): string
 }
 
 export function seatbeltArgv(qemu: QemuProgram, request: JailRequest): string[] {
-  return ["/usr/bin/sandbox-exec", "-p", seatbeltProfile(qemu, request)];
+  // Rules are held against paths without links, and /tmp is one there.
+  const profile = seatbeltProfile(
+    { ...qemu, path: realpathSync(qemu.path) },
+    {
+      ...request,
+      readOnlyPaths: request.readOnlyPaths.map((path) => realpathSync(path)),
+      writablePaths: request.writablePaths.map((path) => realpathSync(path)),
+    },
+  );
+  return ["/usr/bin/sandbox-exec", "-p", profile];
 }
 
 function subpaths(paths: string[]): string {

@@ -130,7 +130,7 @@ describe("the Seatbelt profile", () => {
   const profile = seatbeltProfile({ ...QEMU, prefix: '/opt/a "b"' }, REQUEST);
 
   test("denies the network, other programs, and writing outside the VM's directory", () => {
-    expect(profile).toContain("(deny network*)");
+    expect(profile).toContain('(deny network*)\n(allow network* (subpath "/run/vm"))\n');
     expect(profile).toContain("(deny process-fork)\n(deny process-exec)\n(allow process-exec (literal");
     expect(profile).toContain(
       '(deny file-write*)\n(allow file-write* (literal "/dev/null") (subpath "/run/vm"))',
