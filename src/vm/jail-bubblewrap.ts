@@ -1,6 +1,6 @@
-import type { JailRequest } from "./jail.ts";
+import type { JailRequest } from "./jail-request.ts";
 
-/** User and group "nobody", on whom no file of the root depends */
+/** User and group of "nobody" */
 const NOBODY = "65534";
 
 export interface BubblewrapOptions {

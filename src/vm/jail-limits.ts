@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { JailRequest } from "./jail.ts";
+import type { JailRequest } from "./jail-request.ts";
 
 /** Libraries, translated code, thread stacks and allocator arenas, mostly address space that is never touched */
 const OVERHEAD_BYTES = 2 * 1024 * 1_048_576;

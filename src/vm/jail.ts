@@ -1,24 +1,12 @@
 import { type BubblewrapOptions, bubblewrapArgv, bubblewrapChoices } from "./jail-bubblewrap.ts";
 import { limitsArgv } from "./jail-limits.ts";
+import type { JailRequest } from "./jail-request.ts";
 import { broadRoot, minimalRoot } from "./jail-root.ts";
 import type { QemuProgram } from "./qemu/find-qemu.ts";
 import { seatbeltArgv } from "./seatbelt.ts";
 
 /** How a VMM is confined and bound to the server's life. */
 export type JailKind = "bwrap" | "setpriv" | "seatbelt" | "none";
-
-export interface JailRequest {
-  /** Paths the VMM may read, besides what the program itself needs */
-  readOnlyPaths: string[];
-  /** Directories the VMM may write */
-  writablePaths: string[];
-  /** Devices it needs, such as "/dev/kvm" */
-  devicePaths: string[];
-  /** Reach the host's network: only for a machine with a network card */
-  net: boolean;
-  /** The guest's RAM; the VMM may map that and a fixed amount more */
-  memoryBytes: number;
-}
 
 export interface Jail {
   kind: JailKind;

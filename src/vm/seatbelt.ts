@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import type { JailRequest } from "./jail.ts";
+import type { JailRequest } from "./jail-request.ts";
 import type { QemuProgram } from "./qemu/find-qemu.ts";
 
 /**
- * The profile of macOS's sandbox: no network but sockets in the VM's directory, no program but QEMU, no writing
+ * The profile for macOS's Seatbelt: no network but sockets in the VM's directory, no program but QEMU, no writing
  * outside that directory, nothing of the home directory but what a VM is made of. The last rule that matches decides.
  * Never run on a Mac.
  */

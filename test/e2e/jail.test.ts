@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { findJail, type Jail, type JailRequest } from "../../src/vm/jail.ts";
+import { findJail, type Jail } from "../../src/vm/jail.ts";
+import { bubblewrapArgv, bubblewrapChoices } from "../../src/vm/jail-bubblewrap.ts";
+import type { JailRequest } from "../../src/vm/jail-request.ts";
+import { minimalRoot } from "../../src/vm/jail-root.ts";
 import { findQemu } from "../../src/vm/qemu/find-qemu.ts";
 import { describeWithVms } from "../support/real-vm.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -113,6 +116,20 @@ describeWithVms("the jail", () => {
       expect([name, answers[name]]).toEqual([name, "ok"]);
     expect(answers).toMatchObject({ create_outside: "ok", no_new_privs: 0 });
     expect(around.connections).toBe(2);
+  });
+
+  test("shows of a QEMU in a home directory that QEMU only", async () => {
+    const prefix = join(around.homePath, "qemu");
+    const path = join(prefix, "bin", "qemu");
+    mkdirSync(join(prefix, "bin"), { recursive: true });
+    copyFileSync((await findQemu()).path, path);
+    const root = await minimalRoot({ path, version: "10.0.2", prefix });
+    const [strongest] = bubblewrapChoices(Bun.which("bwrap")!, root, []);
+    const argv = bubblewrapArgv(strongest!, around.request());
+    expect(argv.filter((text) => text.startsWith(around.homePath))).toEqual([path, path]);
+    const { exitCode } = Bun.spawnSync([...argv, path, "--version"], { env: {} });
+    expect(exitCode).toBe(0);
+    expect(await around.probe(argv)).toMatchObject({ exec_shell: "ENOENT", write_base: "EROFS" });
   });
 
   test("holds a session's QEMU, which has a seccomp filter and no capability", async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
-import type { JailRequest } from "../../../src/vm/jail.ts";
 import { bubblewrapArgv, bubblewrapChoices } from "../../../src/vm/jail-bubblewrap.ts";
 import { limitsArgv } from "../../../src/vm/jail-limits.ts";
+import type { JailRequest } from "../../../src/vm/jail-request.ts";
 import { broadRoot, librariesIn, minimalRoot } from "../../../src/vm/jail-root.ts";
 import { seatbeltProfile } from "../../../src/vm/seatbelt.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -74,12 +74,12 @@ describe("the root of a jail", () => {
       "\t/lib64/ld-linux-x86-64.so.2 (0x00007f5c)",
       "/usr/lib/qemu/accel-tcg.so:",
       "\tlibz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x00007f4b)",
-      "\tlibown.so => /home/a user/lib/libown.so (0x00007f6d)",
+      "\tlibown.so => /opt/a user/lib/libown.so (0x00007f6d)",
     ].join("\n");
     expect(librariesIn(text)).toEqual([
       "/lib/x86_64-linux-gnu/libz.so.1",
       "/lib64/ld-linux-x86-64.so.2",
-      "/home/a user/lib/libown.so",
+      "/opt/a user/lib/libown.so",
     ]);
     expect(librariesIn(`${text}\n\tliblost.so => not found`)).toEqual([]);
     expect(librariesIn(null)).toEqual([]);

@@ -58,7 +58,7 @@ describe("the cgroup of a process", () => {
 });
 
 describe("cgroups of VMs", () => {
-  test("bound memory, threads and processor time; the server steps aside for them", () => {
+  test("bound memory, threads and processor time, and the server steps aside for them", () => {
     using parent = new FakeCgroup();
     using cgroups = VmCgroups.open(parent.path, remove)!;
     expect(parent.read("server", "cgroup.procs")).toBe(String(process.pid));
