@@ -2,12 +2,15 @@
  * The agent's messages; docs/wire/agent.md is the authority.
  *
  *   host → agent   HELLO CLONED PING · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
- *   agent → host   OK ERROR · STDOUT STDERR EXIT · DATA CREDIT
+ *   agent → host   OK ERROR · STDOUT STDERR REPORT EXIT · DATA CREDIT
  */
 import { z } from "zod";
 
 export const AGENT_PORT = 7000;
 export const PROTOCOL_VERSION = 1;
+/** Bounds of RUN's `report_ms`, where 0 is for no REPORT */
+export const MIN_REPORT_MS = 50;
+export const MAX_REPORT_MS = 60_000;
 /** Bytes a sender may have under way on one stream beyond what was granted */
 export const INITIAL_CREDIT_BYTES = 1_048_576;
 export const MAX_COMMAND_BYTES = 1_048_576;
@@ -29,6 +32,7 @@ export const Message = {
   OK: 0x80,
   STDOUT: 0x91,
   STDERR: 0x92,
+  REPORT: 0x93,
   EXIT: 0x95,
   ERROR: 0xff,
 } as const;
@@ -44,21 +48,38 @@ export const helloReply = z.object({
 });
 export type HelloReply = z.infer<typeof helloReply>;
 
+const path = z.string().max(4096).nullable();
+
+export const reportMessage = z.object({
+  stdout_bytes: count,
+  stderr_bytes: count,
+  /** "" until there was one */
+  last_line: z
+    .string()
+    .max(200)
+    .regex(/^\P{Cc}*$/u),
+  stdout_path: path,
+  stderr_path: path,
+});
+export type ReportMessage = z.infer<typeof reportMessage>;
+
 const exitMembers = z.object({
   exit_code: z.int().min(0).max(255).nullable(),
   signal: z.int().min(1).max(64).nullable(),
   timed_out: z.boolean(),
   killed: z.boolean(),
   oom_killed: z.boolean(),
+  pids_exhausted: z.boolean(),
+  overlay_full: z.boolean(),
   duration_us: count,
   background: count,
   stdout_bytes: count,
   stdout_head_bytes: count,
-  stdout_path: z.string().max(4096).nullable(),
+  stdout_path: path,
   stdout_spool_complete: z.boolean(),
   stderr_bytes: count,
   stderr_head_bytes: count,
-  stderr_path: z.string().max(4096).nullable(),
+  stderr_path: path,
   stderr_spool_complete: z.boolean(),
 });
 /** The shell ended either with a status or by a signal. */

@@ -106,6 +106,8 @@ export const SUCCESS: ExitReply = {
   timed_out: false,
   killed: false,
   oom_killed: false,
+  pids_exhausted: false,
+  overlay_full: false,
   duration_us: 1000,
   background: 0,
   stdout_bytes: 0,
