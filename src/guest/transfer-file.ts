@@ -57,13 +57,26 @@ export async function putFile(
   );
 }
 
+export interface GetRange {
+  offset: number;
+  /** Null for all up to the end, or up to the limit */
+  bytes: number | null;
+  limitBytes: number;
+}
+
+export interface FileContent {
+  content: Uint8Array;
+  /** Size of the whole file; 0 for those the kernel makes up, as in /proc */
+  fileBytes: number;
+}
+
 /** Reads a file, or `bytes` of it from `offset`. Holds the whole answer in memory: `limitBytes` bounds it. */
 export async function getFile(
   client: AgentClient,
   path: string,
-  range: { offset: number; bytes: number | null; limitBytes: number },
+  range: GetRange,
   signal: AbortSignal,
-): Promise<{ content: Uint8Array; fileBytes: number }> {
+): Promise<FileContent> {
   signal.throwIfAborted();
   const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
   const content = new ByteCollector();

@@ -5,19 +5,21 @@ const REPLY_LIMIT_MS = 10_000;
 
 /** A server process and hand-written lines: bytes, order, and a reader that can stop reading. */
 export class RawStdio implements AsyncDisposable {
-  readonly #process = Bun.spawn([process.execPath, FIXTURE], { stdio: ["pipe", "pipe", "pipe"] });
-  readonly #stdout = this.#process.stdout.getReader();
+  readonly #process;
+  readonly #stdout;
   readonly #decoder = new TextDecoder();
   readonly #stderrDone: Promise<void>;
   #unread = "";
   stderr = "";
 
-  constructor() {
+  constructor(tools: "core" | "all" = "core") {
+    this.#process = Bun.spawn([process.execPath, FIXTURE, tools], { stdio: ["pipe", "pipe", "pipe"] });
+    this.#stdout = this.#process.stdout.getReader();
     this.#stderrDone = this.#collectStderr();
   }
 
-  static async initialized(): Promise<RawStdio> {
-    const server = new RawStdio();
+  static async initialized(tools: "core" | "all" = "core"): Promise<RawStdio> {
+    const server = new RawStdio(tools);
     server.send({
       jsonrpc: "2.0",
       id: "init",

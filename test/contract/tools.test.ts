@@ -17,7 +17,11 @@ beforeEach(async () => {
     made += 1;
     return new FakeSessions();
   });
-  const server = createMcpServer({ facts: { idleMs: 600_000, net: false }, sessions, log: SILENT });
+  const server = createMcpServer({
+    facts: { idleMs: 600_000, net: false, tools: "all" },
+    sessions,
+    log: SILENT,
+  });
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   client = new Client({ name: "contract", version: "1" });
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
@@ -97,13 +101,15 @@ test("cut output names the file that has all of it", async () => {
   expect(fields).not.toHaveProperty("stderr_path");
 });
 
-test("timeout and directory have defaults and reach the session", async () => {
+test("timeout, directory and output limit have defaults and reach the session", async () => {
   const session_id = await openSession();
   const where = async (more: Record<string, unknown>) =>
     JSON.parse((await call("run", { session_id, command: "where", ...more })).fields?.["stdout"] as string);
-  expect(await where({})).toEqual({ cwd: null, timeoutMs: 30_000 });
-  expect(await where({ cwd: null, timeout_s: null })).toEqual({ cwd: null, timeoutMs: 30_000 });
-  expect(await where({ cwd: "/tmp", timeout_s: 0.25 })).toEqual({ cwd: "/tmp", timeoutMs: 250 });
+  const byDefault = { cwd: null, timeoutMs: 30_000, maxOutputBytes: 32_768 };
+  expect(await where({})).toEqual(byDefault);
+  expect(await where({ cwd: null, timeout_s: null, max_output_bytes: null, run_id: "" })).toEqual(byDefault);
+  const given = { cwd: "/tmp", timeoutMs: 250, maxOutputBytes: 0 };
+  expect(await where({ cwd: "/tmp", timeout_s: 0.25, max_output_bytes: 0 })).toEqual(given);
 });
 
 test("stdin is given as bytes, and none is not the same as empty", async () => {
