@@ -45,9 +45,13 @@ export class OutputCapture {
     collector.add(payload);
   }
 
-  /** What came until now: the streams' beginnings, since their tails come last. */
-  soFar(): { stdout: Uint8Array; stderr: Uint8Array } {
-    return { stdout: this.#stdout.take(), stderr: this.#stderr.take() };
+  /** The streams' beginnings as far as they came. Their tails follow at the end and do not belong to them. */
+  heads(): { stdout: Uint8Array; stderr: Uint8Array } {
+    const headBytes = Math.floor(this.#limitBytes / 2);
+    return {
+      stdout: this.#stdout.take().subarray(0, headBytes),
+      stderr: this.#stderr.take().subarray(0, headBytes),
+    };
   }
 
   finish(exit: ExitReply): CommandEnd {

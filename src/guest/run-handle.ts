@@ -41,13 +41,13 @@ export interface RunHandle {
    */
   readonly ended: Promise<CommandEnd>;
   readonly latestReport: ReportMessage | null;
-  /** What came of both streams, which is their beginnings until the end */
-  soFar(): { stdout: Uint8Array; stderr: Uint8Array };
+  /** What came of the first half of what is sent of each stream */
+  heads(): { stdout: Uint8Array; stderr: Uint8Array };
   /** Null when stdin is /dev/null */
   readonly input: Pick<RunInput, "write" | "end" | "isEnded" | "unsentBytes"> | null;
   /** Sends a signal to every process of the run; nothing happens once it has ended. */
   kill(signal: number): void;
-  /** Calls back on each output, report and end, until the returned function is called. */
+  /** Calls back on each output and report, until the returned function is called; the end is told by `ended`. */
   onChange(listener: () => void): () => void;
 }
 
@@ -90,8 +90,8 @@ class AgentRun implements RunHandle {
     return this.#latestReport;
   }
 
-  soFar(): { stdout: Uint8Array; stderr: Uint8Array } {
-    return this.#capture.soFar();
+  heads(): { stdout: Uint8Array; stderr: Uint8Array } {
+    return this.#capture.heads();
   }
 
   kill(signal: number): void {
@@ -127,7 +127,6 @@ class AgentRun implements RunHandle {
       deadline.stop();
       signal.removeEventListener("abort", onAbort);
       this.#client.endStream(this.#stream);
-      this.#tell();
     }
   }
 
@@ -151,15 +150,18 @@ class AgentRun implements RunHandle {
   }
 
   #take({ type, payload }: { type: number; payload: Uint8Array }): void {
-    if (type === Message.STDOUT || type === Message.STDERR) this.#capture.add(type, payload);
-    else if (type === Message.REPORT) this.#latestReport = decodeJson(reportMessage, payload);
-    else if (type === Message.CREDIT && this.input) this.input.grant(decodeCredit(payload));
+    if (type === Message.STDOUT || type === Message.STDERR) {
+      this.#capture.add(type, payload);
+      this.#tell();
+    } else if (type === Message.REPORT) {
+      this.#latestReport = decodeJson(reportMessage, payload);
+      this.#tell();
+    } else if (type === Message.CREDIT && this.input) this.input.grant(decodeCredit(payload));
     else if (type === Message.EXIT) {
       const end = this.#capture.finish(decodeJson(exitReply, payload));
       this.#client.endStream(this.#stream);
       this.#end.resolve(end);
     } else throw new RangeError(`type ${type} does not belong to a run`);
-    this.#tell();
   }
 
   #tell(): void {

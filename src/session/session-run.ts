@@ -39,10 +39,10 @@ export class SessionRun {
     return this.#end;
   }
 
-  /** Memory its captured output takes, in `bytes` */
+  /** Memory the output of its end takes, in `bytes` */
   get sizeBytes(): number {
-    const { stdout, stderr } = this.handle.soFar();
-    return stdout.byteLength + stderr.byteLength;
+    if (!this.#end) return 0;
+    return capturedBytes(this.#end.stdout) + capturedBytes(this.#end.stderr);
   }
 
   /** Resolves at the next output, report or end, or when the time is over; rejects when the signal aborts. */
@@ -64,13 +64,17 @@ export class SessionRun {
   /** Where a reader finds both streams now. */
   sources(): { stdout: OutputSource; stderr: OutputSource } {
     if (this.#end) return { stdout: endedSource(this.#end.stdout), stderr: endedSource(this.#end.stderr) };
-    const { stdout, stderr } = this.handle.soFar();
+    const { stdout, stderr } = this.handle.heads();
     const report = this.handle.latestReport;
     return {
       stdout: growingSource(stdout, report?.stdout_bytes, report?.stdout_path),
       stderr: growingSource(stderr, report?.stderr_bytes, report?.stderr_path),
     };
   }
+}
+
+function capturedBytes({ head, tail }: CapturedStream): number {
+  return head.byteLength + tail.byteLength;
 }
 
 function growingSource(head: Uint8Array, reportedBytes = 0, path: string | null = null): OutputSource {

@@ -58,7 +58,7 @@ export class FakeRunHandle implements RunHandle {
     this.#tell();
   }
 
-  soFar() {
+  heads() {
     return { stdout: new TextEncoder().encode(this.#stdout), stderr: new TextEncoder().encode(this.#stderr) };
   }
 
