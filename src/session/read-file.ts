@@ -91,11 +91,11 @@ async function findLines(
     }
     offset += content.byteLength;
     if (content.byteLength > 0) endsInNewline = content.at(-1) === NEWLINE;
-    if (start !== null && (last === null || offset - start >= maxBytes))
-      return { start, end: start + maxBytes };
+    const hasEnough = last === null || (start !== null && offset - start >= maxBytes);
+    if (start !== null && start < offset && hasEnough) return { start, end: start + maxBytes };
     if (content.byteLength < CHUNK_BYTES) {
-      if (start === null || (first > 1 && start === offset && endsInNewline))
-        throw noSuchLine(path, first, endsInNewline ? line - 1 : line);
+      const count = endsInNewline ? line - 1 : line;
+      if (start === null || first > Math.max(1, count)) throw noSuchLine(path, first, count);
       return { start, end: start + maxBytes };
     }
   }
