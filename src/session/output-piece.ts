@@ -51,13 +51,23 @@ async function bytesFrom(
   limitBytes: number,
   readFile: ReadGuestFile,
 ): Promise<Uint8Array> {
-  const isInHead = offset < head.byteLength;
+  const inHead = head.subarray(offset, offset + limitBytes);
   // The last character of the head may go on in the file.
   const mayBeSplit = head.byteLength - offset < LONGEST_CHARACTER_BYTES && head.byteLength < totalBytes;
-  if (isInHead && (path === null || !mayBeSplit)) return head.subarray(offset, offset + limitBytes);
+  if (inHead.byteLength > 0 && !mayBeSplit) return inHead;
   const tailOffset = offset - (totalBytes - tail.byteLength);
   if (tailOffset >= 0 && tail.byteLength > 0) return tail.subarray(tailOffset, tailOffset + limitBytes);
-  if (path === null) return new Uint8Array(0);
+  const inFile = path === null ? inHead : await bytesOfFile(path, offset, totalBytes, limitBytes, readFile);
+  return inFile.byteLength > 0 ? inFile : inHead;
+}
+
+async function bytesOfFile(
+  path: string,
+  offset: number,
+  totalBytes: number,
+  limitBytes: number,
+  readFile: ReadGuestFile,
+): Promise<Uint8Array> {
   try {
     return await readFile(path, offset, Math.min(limitBytes, totalBytes - offset));
   } catch (error) {

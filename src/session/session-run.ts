@@ -3,6 +3,11 @@ import { type CapturedStream, type CommandEnd, isCut } from "../guest/output-cap
 import type { RunHandle } from "../guest/run-handle.ts";
 import type { OutputSource } from "./output-piece.ts";
 
+export interface NextChange extends Disposable {
+  /** Resolves when it has happened or the time is over; rejects when the signal aborts */
+  wait(longestMs: number, signal?: AbortSignal): Promise<void>;
+}
+
 /** A run that may outlive the call that started it: its end is kept until somebody asks. */
 export class SessionRun {
   readonly handle: RunHandle;
@@ -45,20 +50,22 @@ export class SessionRun {
     return capturedBytes(this.#end.stdout) + capturedBytes(this.#end.stderr);
   }
 
-  /** Resolves at the next output, report or end, or when the time is over; rejects when the signal aborts. */
-  async changed(waitMs: number, signal?: AbortSignal): Promise<void> {
-    if (this.#hasSettled) return;
-    const { promise: changed, resolve } = Promise.withResolvers<void>();
-    const forget = this.handle.onChange(resolve);
+  /** Notices the next output, report or end from this moment on, so that none is missed before the wait for it. */
+  nextChange(): NextChange {
+    const { promise, resolve } = Promise.withResolvers<void>();
     const wake = () => resolve();
+    const forget = this.handle.onChange(wake);
     this.outcome.then(wake, wake);
-    try {
-      await within(changed, waitMs, "a change", signal);
-    } catch (error) {
-      if (!(error instanceof DeadlineError)) throw error;
-    } finally {
-      forget();
-    }
+    return {
+      [Symbol.dispose]: forget,
+      async wait(longestMs, signal) {
+        try {
+          await within(promise, longestMs, "a change", signal);
+        } catch (error) {
+          if (!(error instanceof DeadlineError)) throw error;
+        }
+      },
+    };
   }
 
   /** Where a reader finds both streams now. */

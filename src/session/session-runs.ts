@@ -57,8 +57,10 @@ export class SessionRuns {
     const stop = new AbortController();
     using _ = stopWith(call.signal, stop);
     const run = await this.#start(request, mayGoOn, stop, call);
-    if (request.isBackground) await run.changed(START_MS);
-    else {
+    if (request.isBackground) {
+      using started = run.nextChange();
+      await started.wait(START_MS);
+    } else {
       const result = await this.#result(run, call, mayGoOn);
       if (result) return result;
     }
@@ -81,11 +83,12 @@ export class SessionRuns {
       act(run, runId, request);
       const deadlineMs = performance.now() + request.waitMs;
       for (;;) {
+        using change = run.nextChange();
         if (run.hasFailed) await run.outcome;
         const polled = await look(run, runId, offsets, vm, signal);
         const leftMs = deadlineMs - performance.now();
         if (polled.end || polled.cursor !== formatCursor(offsets) || leftMs <= 0) return polled;
-        await run.changed(leftMs, signal);
+        await change.wait(leftMs, signal);
       }
     });
   }
