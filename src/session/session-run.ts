@@ -15,6 +15,7 @@ export class SessionRun {
   readonly outcome: Promise<CommandEnd>;
   /** Aborted, it kills everything the run started; `outcome` rejects `cancelled` once that is gone */
   readonly stop: AbortController;
+  readonly #wakers = new Set<() => void>();
   #end: CommandEnd | null = null;
   #hasSettled = false;
 
@@ -24,6 +25,7 @@ export class SessionRun {
     this.stop = stop;
     const settle = () => {
       this.#hasSettled = true;
+      for (const wake of this.#wakers) wake();
     };
     outcome.then((end) => {
       this.#end = end;
@@ -53,11 +55,14 @@ export class SessionRun {
   /** Notices the next output, report or end from this moment on, so that none is missed before the wait for it. */
   nextChange(): NextChange {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = () => resolve();
-    const forget = this.handle.onChange(wake);
-    this.outcome.then(wake, wake);
+    const forget = this.handle.onChange(resolve);
+    if (this.#hasSettled) resolve();
+    this.#wakers.add(resolve);
     return {
-      [Symbol.dispose]: forget,
+      [Symbol.dispose]: () => {
+        forget();
+        this.#wakers.delete(resolve);
+      },
       async wait(longestMs, signal) {
         try {
           await within(promise, longestMs, "a change", signal);

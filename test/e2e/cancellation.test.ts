@@ -127,3 +127,18 @@ describeWithVms("a run in the background", () => {
     await eventually("it is reaped after its run", 20_000, () => server.vmms().length === 0);
   });
 });
+
+describeWithVms("an agent that does not answer", () => {
+  test("is given up after the run's own deadline, without a made-up exit code", async () => {
+    await using server = await TestServer.start({ IGN_MCP_POOL: "0" });
+    const session = await server.open();
+    const vmm = server.vmms()[0]!.pid;
+    process.kill(vmm, "SIGSTOP");
+    const answer = await session.call("run", { command: "true", timeout_s: 1 });
+    expect(answer.isError).toBe(true);
+    expect(answer.text).toStartWith("session_died:");
+    expect(answer.text).toContain("the agent in its guest");
+    expect(answer.fields).not.toHaveProperty("exit_code");
+    expect(await session.refusal("run", { command: "true" })).toStartWith("dead_session:");
+  });
+});
