@@ -1,7 +1,7 @@
 /** Thrown when a wait ran out of time. `what` completes "timed out after N ms waiting for …". */
 export class DeadlineError extends Error {
   constructor(what: string, deadlineMs: number) {
-    super(`timed out after ${deadlineMs} ms waiting for ${what}`);
+    super(`timed out after ${Math.round(deadlineMs)} ms waiting for ${what}`);
     this.name = "DeadlineError";
   }
 }

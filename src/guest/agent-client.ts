@@ -1,6 +1,7 @@
 import { within } from "../base/wait.ts";
 import { connectFrames } from "../vsock/connect.ts";
 import type { ConnectFrames, Frame, FrameConnection } from "../vsock/frame-connection.ts";
+import { VsockError } from "../vsock/vsock-error.ts";
 import { AgentError } from "./agent-error.ts";
 import {
   AGENT_PORT,
@@ -66,9 +67,8 @@ export class AgentClient implements Disposable {
     } catch (error) {
       client.close();
       if (error instanceof AgentError) throw error;
-      throw new AgentError(options.signal?.aborted ? "aborted" : "agent_lost", "the agent does not answer", {
-        cause: error,
-      });
+      const message = `the agent does not answer: ${(error as Error).message}`;
+      throw new AgentError(options.signal?.aborted ? "aborted" : "agent_lost", message, { cause: error });
     }
   }
 
@@ -201,6 +201,10 @@ export class AgentClient implements Disposable {
   }
 
   #end(error: Error | null): void {
+    if (error instanceof VsockError && error.code === "frame_invalid") {
+      this.#lose(new AgentError("agent_invalid", "the agent broke its protocol", { cause: error }));
+      return;
+    }
     this.#lose(new AgentError("agent_lost", "the connection to the agent ended", { cause: error }));
   }
 

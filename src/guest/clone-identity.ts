@@ -24,6 +24,7 @@ export async function tellCloned(
   client: AgentClient,
   identity: CloneIdentity,
   signal?: AbortSignal,
+  deadlineMs = CLONED_DEADLINE_MS,
 ): Promise<void> {
   const body = {
     entropy: randomBytes(32).toString("hex"),
@@ -31,5 +32,5 @@ export async function tellCloned(
     hostname: identity.hostname,
     machine_id: identity.machineId,
   };
-  await client.request(Message.CLONED, body, () => undefined, CLONED_DEADLINE_MS, signal);
+  await client.request(Message.CLONED, body, () => undefined, deadlineMs, signal);
 }

@@ -14,7 +14,7 @@ import {
 import { ByteCollector } from "./byte-collector.ts";
 import { CreditedSender } from "./credited-sender.ts";
 
-/** Slowest transfer that is still believed to move, in bytes per second, and the time every transfer gets */
+/** Slowest transfer that is still believed to move, in bytes per second, and the time every transfer gets besides */
 const FLOOR_BYTES_PER_S = 262_144;
 const FIXED_MS = 30_000;
 
@@ -24,6 +24,7 @@ export async function putFile(
   path: string,
   content: Uint8Array,
   signal: AbortSignal,
+  fixedMs = FIXED_MS,
 ): Promise<void> {
   signal.throwIfAborted();
   const sender = new CreditedSender(client, Message.DATA);
@@ -48,7 +49,7 @@ export async function putFile(
   await transfer(
     client,
     stream,
-    content.byteLength,
+    deadlineFor(content.byteLength, fixedMs),
     signal,
     async () => {
       await Promise.all([sender.sendAll(stream, content), stored]);
@@ -76,6 +77,7 @@ export async function getFile(
   path: string,
   range: GetRange,
   signal: AbortSignal,
+  fixedMs = FIXED_MS,
 ): Promise<FileContent> {
   signal.throwIfAborted();
   const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
@@ -105,22 +107,25 @@ export async function getFile(
   });
   client.send(Message.GET, stream, encodeJson({ path, offset: range.offset, bytes }));
   let fileBytes = 0;
-  await transfer(client, stream, bytes, signal, async () => {
+  await transfer(client, stream, deadlineFor(bytes, fixedMs), signal, async () => {
     fileBytes = await ended;
   });
   return { content: content.take(), fileBytes };
+}
+
+function deadlineFor(bytes: number, fixedMs: number): number {
+  return fixedMs + Math.ceil((bytes / FLOOR_BYTES_PER_S) * 1000);
 }
 
 /** Gives a transfer its deadline, and abandons it in the guest when it is cut short. */
 async function transfer(
   client: AgentClient,
   stream: number,
-  bytes: number,
+  deadlineMs: number,
   signal: AbortSignal,
   work: () => Promise<void>,
   stop?: () => void,
 ): Promise<void> {
-  const deadlineMs = FIXED_MS + Math.ceil((bytes / FLOOR_BYTES_PER_S) * 1000);
   try {
     await within(work(), deadlineMs, "a file transfer", signal);
   } catch (error) {

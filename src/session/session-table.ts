@@ -1,4 +1,4 @@
-import type { Logger } from "../base/logger.ts";
+import type { LogFields, Logger } from "../base/logger.ts";
 import { describeDeath } from "../vm/vm-death.ts";
 import { explainRefusal } from "./guest-refusal.ts";
 import { IdleReaper } from "./idle-reaper.ts";
@@ -6,7 +6,7 @@ import { type FileExcerpt, type FileRange, readFile } from "./read-file.ts";
 import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
 import { diedUnderCall, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
-import { newSessionId } from "./session-id.ts";
+import { newSessionId, shortSessionId } from "./session-id.ts";
 import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
 import type { SessionVm, VmSource } from "./vm-source.ts";
@@ -60,6 +60,7 @@ export class SessionTable implements SessionService {
       vm = await this.#claim(call);
     } catch (error) {
       this.#forget(session);
+      this.#note(session, "open_failed", { cause: (error as Error).message });
       if (call.signal.aborted) throw cancelled(error);
       throw this.#claimFailure("open_failed", "no session could be opened", error);
     }
@@ -71,6 +72,7 @@ export class SessionTable implements SessionService {
       throw this.#closing ? shuttingDown() : cancelled();
     }
     this.#watch(session, vm);
+    this.#note(session, "opened");
     this.#reaper.start();
     return { sessionId: session.id };
   }
@@ -119,6 +121,7 @@ export class SessionTable implements SessionService {
       session.install(vm);
       if (session.become("ready")) {
         this.#watch(session, vm);
+        this.#note(session, "reset");
       } else {
         await this.#dispose(session.surrender(diedUnderCall(sessionId, "it was closed")));
         throw this.#unfound(sessionId);
@@ -174,7 +177,7 @@ export class SessionTable implements SessionService {
 
   #register(): Session {
     const session = new Session(newSessionId(), this.#callMs, (from, to) =>
-      this.#log.info({ session: session.id, from, to }, "session"),
+      this.#log.debug({ session: shortSessionId(session.id), from, to }, "session state"),
     );
     this.#sessions.set(session.id, session);
     return session;
@@ -213,9 +216,14 @@ export class SessionTable implements SessionService {
   async #end(session: Session, state: "closed" | "dead", cause: string): Promise<void> {
     this.#tombstones.bury(session.id, cause);
     this.#forget(session);
-    this.#log.info({ session: session.id, cause }, "session ended");
+    this.#note(session, "ended", { cause });
     await this.#dispose(session.surrender(diedUnderCall(session.id, cause)));
     if (state === "closed") session.become("closed");
+  }
+
+  /** One line per event of a session's life. Ids are keys, so logs have only their start. */
+  #note(session: Session, event: "opened" | "open_failed" | "reset" | "ended", detail: LogFields = {}): void {
+    this.#log.info({ event, session: shortSessionId(session.id), ...detail }, `session ${event}`);
   }
 
   #forget(session: Session): void {

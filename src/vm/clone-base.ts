@@ -6,26 +6,30 @@ import { cloneArgv } from "./qemu/argv.ts";
 import { loadState } from "./qemu/migration.ts";
 import type { RuntimeDirectory } from "./runtime-directory.ts";
 import { Vm } from "./vm.ts";
+import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 import { Vmm } from "./vmm.ts";
 
-const RESTORE_DEADLINE_MS = 20_000;
-
 /** Restores one clone, paused. Nothing is left when it rejects. */
-export async function cloneBase(base: OpenBase, runtime: RuntimeDirectory, signal: AbortSignal): Promise<Vm> {
+export async function cloneBase(
+  base: OpenBase,
+  runtime: RuntimeDirectory,
+  signal: AbortSignal,
+  deadlines = VM_DEADLINES,
+): Promise<Vm> {
   signal.throwIfAborted();
   const dir = runtime.createVmDirectory();
   try {
-    const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal);
+    const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal, deadlines);
     try {
-      await loadState(vmm.qmp, base.paths.statePath, RESTORE_DEADLINE_MS, signal);
-      return new Vm(vmm, dir, base.manifest.agentBuild);
+      await loadState(vmm.qmp, base.paths.statePath, deadlines.restoreMs, signal);
+      return new Vm(vmm, dir, base.manifest.agentBuild, deadlines);
     } catch (error) {
       await vmm[Symbol.asyncDispose]();
       signal.throwIfAborted();
       throw new VmError(
         "clone_failed",
-        `base '${base.name}' could not be restored: ${vmm.complaint()}`,
+        `base '${base.name}' could not be restored: ${vmm.complaint(error)}`,
         error,
       );
     }

@@ -9,20 +9,18 @@ import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.t
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
 import type { Activity } from "./activity.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
-import type { VmDeath } from "./vm-death.ts";
+import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
+import { describeDeath, type VmDeath } from "./vm-death.ts";
 import { VmError } from "./vm-error.ts";
 import type { Vmm } from "./vmm.ts";
 
-const CONNECT_DEADLINE_MS = 15_000;
-const PROBE_TIMEOUT_MS = 15_000;
 /** A dying VMM closes the agent's socket first; its own end says more, and follows at once. */
 const VMM_END_GRACE_MS = 500;
 const PANIC_LINE = "Kernel panic - not syncing";
-const PROBE: RunCommand = {
+const PROBE: Omit<RunCommand, "timeoutMs"> = {
   command: new TextEncoder().encode(":"),
   stdin: null,
   cwd: null,
-  timeoutMs: PROBE_TIMEOUT_MS,
   maxOutputBytes: 0,
 };
 
@@ -31,16 +29,18 @@ export class Vm implements AsyncDisposable {
   readonly #vmm: Vmm;
   readonly #dir: string;
   readonly #agentBuild: string;
+  readonly #deadlines: VmDeadlines;
   readonly #died = Promise.withResolvers<VmDeath>();
   #agent: AgentClient | null = null;
   #activity: Activity | null = null;
   #guestStopped = false;
   #disposal: Promise<void> | null = null;
 
-  constructor(vmm: Vmm, dir: string, agentBuild: string) {
+  constructor(vmm: Vmm, dir: string, agentBuild: string, deadlines = VM_DEADLINES) {
     this.#vmm = vmm;
     this.#dir = dir;
     this.#agentBuild = agentBuild;
+    this.#deadlines = deadlines;
     vmm.qmp.onEvent(({ event, data }) => {
       if (event === "SHUTDOWN" && data["guest"] === true) this.#guestStopped = true;
     });
@@ -61,12 +61,20 @@ export class Vm implements AsyncDisposable {
    * and the probe is answered before this resolves.
    */
   async awaken(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#wake(signal);
+    } catch (error) {
+      throw await this.#explainWaking(error);
+    }
+  }
+
+  async #wake(signal: AbortSignal): Promise<void> {
     const resumed = this.#vmm.qmp.execute("cont");
     // Awaited only once the agent is connected; until then a failure is the connection's to tell.
     resumed.catch(() => undefined);
     this.#agent ??= await this.#connect(signal);
     await resumed;
-    await tellCloned(this.#agent, newCloneIdentity(), signal);
+    await tellCloned(this.#agent, newCloneIdentity(), signal, this.#deadlines.clonedMs);
     await this.#probe(signal);
   }
 
@@ -83,18 +91,18 @@ export class Vm implements AsyncDisposable {
   }
 
   startRun(command: RunCommand, signal: AbortSignal): RunHandle {
-    const run = startRun(this.#connected(), command, signal);
+    const run = startRun(this.#connected(), command, signal, this.#deadlines.exitGraceMs);
     // Whoever started it hears of a failure from the run itself.
     this.#watched(run.ended).catch(() => undefined);
     return run;
   }
 
   putFile(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
-    return this.#watched(putFile(this.#connected(), path, content, signal));
+    return this.#watched(putFile(this.#connected(), path, content, signal, this.#deadlines.transferMs));
   }
 
   getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent> {
-    return this.#watched(getFile(this.#connected(), path, range, signal));
+    return this.#watched(getFile(this.#connected(), path, range, signal, this.#deadlines.transferMs));
   }
 
   /** The agent's connection, for streams this class has no method for. */
@@ -116,7 +124,7 @@ export class Vm implements AsyncDisposable {
   async #connect(signal: AbortSignal): Promise<AgentClient> {
     const agent = await AgentClient.connect({
       path: join(this.#dir, AGENT_SOCKET),
-      deadlineMs: CONNECT_DEADLINE_MS,
+      deadlineMs: this.#deadlines.connectMs,
       signal,
       onLost: (error) => void this.#agentLost(error),
     });
@@ -129,7 +137,9 @@ export class Vm implements AsyncDisposable {
   }
 
   async #probe(signal: AbortSignal): Promise<void> {
-    const { exit } = await runCommand(this.#connected(), PROBE, signal);
+    const { probeMs, exitGraceMs } = this.#deadlines;
+    const probe = { ...PROBE, timeoutMs: probeMs };
+    const { exit } = await runCommand(this.#connected(), probe, signal, exitGraceMs);
     if (exit.exit_code !== 0)
       throw new VmError("clone_failed", "the clone cannot run a command: its probe failed");
   }
@@ -149,6 +159,15 @@ export class Vm implements AsyncDisposable {
       if (error instanceof AgentError && error.code === "agent_silent") this.#die({ kind: "agent_silent" });
       throw error;
     }
+  }
+
+  /** A VMM that dies takes the agent's connection along, and its own end says more. */
+  async #explainWaking(error: unknown): Promise<unknown> {
+    if (!(error instanceof AgentError) || error.code !== "agent_lost") return error;
+    const end = await within(this.#vmm.ended, VMM_END_GRACE_MS, "QEMU's end").catch(() => null);
+    if (end === null) return error;
+    const death = this.#stopCause() ?? { kind: "vmm_exited", end };
+    return new VmError("clone_failed", `the clone ended while it woke: ${describeDeath(death)}`, error);
   }
 
   async #agentLost(error: AgentError): Promise<void> {

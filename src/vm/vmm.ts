@@ -6,12 +6,11 @@ import { DeadlineError, within } from "../base/wait.ts";
 import { ByteTail } from "./byte-tail.ts";
 import { CONSOLE_SOCKET, QMP_SOCKET } from "./machine-spec.ts";
 import { Qmp } from "./qemu/qmp.ts";
+import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 
 const CONSOLE_TAIL_BYTES = 16_384;
 const STDERR_TAIL_BYTES = 4096;
-/** From spawn to QEMU's greeting; 50-70 ms on an idle machine */
-const GREETING_DEADLINE_MS = 20_000;
 const KILL_DEADLINE_MS = 5000;
 const SHELL_SIGNAL_BASE = 128;
 
@@ -32,9 +31,9 @@ export class Vmm implements AsyncDisposable {
   readonly #sockets = new Set<Socket<undefined>>();
   #stderrDone: Promise<void> = Promise.resolve();
 
-  private constructor(argv: string[], vmDir: string) {
+  private constructor(argv: string[], vmDir: string, commandMs: number) {
     let qmpSocket: Socket<undefined> | null = null;
-    this.qmp = new Qmp((line) => qmpSocket?.write(line));
+    this.qmp = new Qmp((line) => qmpSocket?.write(line), commandMs);
     this.#listeners = [
       this.#listen(
         join(vmDir, QMP_SOCKET),
@@ -55,22 +54,27 @@ export class Vmm implements AsyncDisposable {
   }
 
   /** Starts QEMU and waits until it takes commands. Nothing is left when it rejects. */
-  static async start(argv: string[], vmDir: string, signal?: AbortSignal): Promise<Vmm> {
-    const vmm = new Vmm(argv, vmDir);
+  static async start(
+    argv: string[],
+    vmDir: string,
+    signal?: AbortSignal,
+    { greetingMs, commandMs } = VM_DEADLINES,
+  ): Promise<Vmm> {
+    const vmm = new Vmm(argv, vmDir, commandMs);
     try {
-      await vmm.qmp.open(GREETING_DEADLINE_MS, signal);
+      await vmm.qmp.open(greetingMs, signal);
       for (const listener of vmm.#listeners) listener.stop();
       return vmm;
     } catch (error) {
       await vmm[Symbol.asyncDispose]();
       signal?.throwIfAborted();
-      throw new VmError("vmm_failed", `QEMU did not start: ${vmm.complaint()}`, error);
+      throw new VmError("vmm_failed", `QEMU did not start: ${vmm.complaint(error)}`, error);
     }
   }
 
-  /** The last lines QEMU wrote to stderr, for a person. */
-  complaint(): string {
-    return this.#stderr.text().trim() || "it gave no reason";
+  /** The last lines QEMU wrote to stderr, for a person; without any, what we saw of its failure. */
+  complaint(seen?: unknown): string {
+    return this.#stderr.text().trim() || (seen instanceof Error ? seen.message : "it gave no reason");
   }
 
   /** Pid of QEMU itself, which under bubblewrap is not our child but our child's; for measuring. */

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { type Message, RawStdio } from "./raw-stdio.ts";
+import type { Message, RawClient } from "../support/raw-client.ts";
+import { initializedFixture, startFixture } from "./fixture-client.ts";
 
-async function withSession(): Promise<RawStdio> {
-  const server = await RawStdio.initialized();
+async function withSession(): Promise<RawClient> {
+  const server = await initializedFixture();
   server.call("open", "open_session", {});
   await server.next();
   return server;
@@ -14,7 +15,7 @@ const residentBytes = (pid: number) =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 
 test("malformed JSON is answered with -32700 and a null id, and the next line works", async () => {
-  await using server = await RawStdio.initialized();
+  await using server = await initializedFixture();
   await server.sendLine('{"jsonrpc":"2.0","id":1,"method"');
   expect(await server.next()).toMatchObject({ id: null, error: { code: -32700 } });
   server.send({ jsonrpc: "2.0", id: 2, method: "ping" });
@@ -22,7 +23,7 @@ test("malformed JSON is answered with -32700 and a null id, and the next line wo
 });
 
 test("JSON that is no JSON-RPC is answered with -32600 under its id", async () => {
-  await using server = await RawStdio.initialized();
+  await using server = await initializedFixture();
   await server.sendLine('{"id":5,"method":"ping"}');
   expect(await server.next()).toMatchObject({ id: 5, error: { code: -32600 } });
   await server.sendLine("[]");
@@ -42,6 +43,31 @@ test("a line over 64 MiB is answered under its id with the limit, and the next l
   expect(structure(await server.next())).toMatchObject({ stdout: "on\n" });
 });
 
+test("lines of 10 MiB are judged as short ones are", async () => {
+  await using server = await withSession();
+  const filler = "A".repeat(10 * 1_048_576);
+  await server.sendLine(filler);
+  expect(await server.next()).toMatchObject({ id: null, error: { code: -32700 } });
+  server.send({ jsonrpc: "2.0", id: 2, method: filler });
+  const answer = await server.next();
+  expect(answer).toMatchObject({ id: 2, error: { code: -32601 } });
+  expect(JSON.stringify(answer).length).toBeLessThan(1000);
+  server.call(3, "run", { session_id: "ses_1", command: `echo ${"a".repeat(1000)}`, filler });
+  expect(JSON.stringify(await server.next())).toContain("bad_argument");
+  server.call(4, filler, {});
+  const unknown = await server.next();
+  expect(unknown).toMatchObject({ id: 4, error: { code: -32602 } });
+  expect(JSON.stringify(unknown).length).toBeLessThan(1000);
+});
+
+test("input that ends inside a line ends the server with 0", async () => {
+  await using server = await initializedFixture();
+  await server.sendText('{"jsonrpc":"2.0","id":1,"method":"ping"}\n{"jsonrpc":"2.0","id":2,"met');
+  server.endInput();
+  expect(await server.next()).toMatchObject({ id: 1, result: {} });
+  expect(await server.exited()).toBe(0);
+});
+
 test("a file of 32 MiB arrives whole", async () => {
   await using server = await withSession();
   const content_base64 = Buffer.alloc(32 * 1_048_576, 65).toString("base64");
@@ -52,7 +78,7 @@ test("a file of 32 MiB arrives whole", async () => {
 });
 
 test("an unknown tool and an unknown method are JSON-RPC errors", async () => {
-  await using server = await RawStdio.initialized();
+  await using server = await initializedFixture();
   server.call(1, "fetch", {});
   expect(await server.next()).toMatchObject({ id: 1, error: { code: -32602 } });
   server.send({ jsonrpc: "2.0", id: 2, method: "resources/list" });
@@ -60,7 +86,7 @@ test("an unknown tool and an unknown method are JSON-RPC errors", async () => {
 });
 
 test("calls before initialize are answered", async () => {
-  await using server = new RawStdio();
+  await using server = startFixture();
   server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   expect((await server.next())["result"]).toHaveProperty("tools");
   server.call(2, "open_session", {});
@@ -126,7 +152,7 @@ test("the end of input ends the server with 0 after answers to calls in flight",
 });
 
 test("requests that end with the input are answered", async () => {
-  await using server = new RawStdio();
+  await using server = startFixture();
   server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
   server.endInput();
   expect((await server.next())["result"]).toHaveProperty("tools");
@@ -144,7 +170,7 @@ test("a client that closes stdout in the middle of an answer ends the server wit
   server.call(2, "run", { session_id: "ses_1", command: "big 8000000" });
   await server.next();
   server.call(3, "run", { session_id: "ses_1", command: "big 8000000" });
-  await server.stopListening();
+  await server.closeOutput();
   expect(await server.exited()).toBe(0);
 });
 

@@ -3,7 +3,7 @@ import { INSTRUCTIONS } from "../../src/mcp/instructions.ts";
 import type { PortableSchema } from "../../src/mcp/portable-schema.ts";
 import type { ToolDocument } from "../../src/mcp/tool.ts";
 import { describeTools, toolsOf } from "../../src/mcp/tool-list.ts";
-import { RawStdio } from "./raw-stdio.ts";
+import { initializedFixture } from "./fixture-client.ts";
 
 const MAX_LIST_BYTES = 6 * 1024;
 const LEAF_TYPES = ["string", "number", "integer", "boolean", "array", "object"];
@@ -34,7 +34,7 @@ function portabilityProblems(schema: PortableSchema, path: string): string[] {
 test.each(["core", "all"] as const)(
   "tools/list of %s is the committed document, byte for byte, and small",
   async (set) => {
-    await using server = await RawStdio.initialized(set);
+    await using server = await initializedFixture(set);
     server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const answer = await server.next();
     expect(JSON.stringify(answer["result"], null, 2)).toMatchSnapshot();

@@ -51,7 +51,7 @@ describeWithVms("nothing outlives the server", () => {
     [
       "a client that stops listening",
       (client) => {
-        client.closeOutput();
+        void client.closeOutput();
         client.notify("notifications/initialized");
         client.start("tools/list").reply.catch(() => undefined);
       },

@@ -3,10 +3,16 @@ import { join } from "node:path";
 import type { UnixSocketListener } from "bun";
 import { Message } from "../../src/guest/agent-protocol.ts";
 import type { Frame } from "../../src/vsock/frame-connection.ts";
+import { Rng } from "../support/rng.ts";
 import type { AgentFault } from "./agent-fault.ts";
 import { FakeGet, FakePut, type FileStream } from "./fake-files.ts";
 import { FakeRun } from "./fake-run.ts";
 import { Peer } from "./peer.ts";
+
+/** Time for the host's next bytes to arrive unread before a connection is reset, in `ms` */
+const UNREAD_MS = 20;
+const GARBAGE_BYTES = 4096;
+const GARBAGE_SEED = 8;
 
 export interface FakeAgentOptions {
   fault?: AgentFault;
@@ -28,6 +34,8 @@ export class FakeAgent implements Disposable {
   /** Every frame of every connection, in the order they came */
   readonly received: Frame[] = [];
   connectLine: string | null = null;
+  /** May be changed at any time; the next request meets it */
+  fault: AgentFault | null;
   readonly #options: FakeAgentOptions;
   readonly #directory: string | null;
   readonly #listener: UnixSocketListener<Peer>;
@@ -36,6 +44,7 @@ export class FakeAgent implements Disposable {
 
   constructor(options: FakeAgentOptions = {}) {
     this.#options = options;
+    this.fault = options.fault ?? null;
     this.#directory = options.path === undefined ? mkdtempSync("/tmp/ign-agent-") : null;
     this.path = options.path ?? join(this.#directory!, "vsock.sock");
     this.#listener = Bun.listen<Peer>({
@@ -95,8 +104,10 @@ export class FakeAgent implements Disposable {
 
   #answerConnectLine(line: string, peer: Peer): void {
     this.connectLine = line;
-    const { fault } = this.#options;
+    const { fault } = this;
     if (fault === "bad_ok") peer.sendBytes(Buffer.from("NO 1\n"));
+    else if (fault === "endless_ok") peer.sendBytes(Buffer.from("OK 1".repeat(64)));
+    else if (fault === "dies_on_connect") peer.terminate();
     else if (fault !== "no_ok" && fault !== "slow_ok") this.answerConnect();
   }
 
@@ -107,7 +118,8 @@ export class FakeAgent implements Disposable {
   }
 
   #greet(peer: Peer, frame: Frame): void {
-    const { fault, build = "b0" } = this.#options;
+    const { build = "b0" } = this.#options;
+    const { fault } = this;
     if (fault === "no_hello") return;
     if (fault === "bad_hello") {
       peer.sendFrame(Message.OK, 0, Buffer.from([0xff, 0x7b]));
@@ -120,19 +132,33 @@ export class FakeAgent implements Disposable {
 
   /** True when the fault takes the place of an answer. */
   #breakOn(peer: Peer, { stream }: Frame): boolean {
-    switch (this.#options.fault) {
+    switch (this.fault) {
       case "bad_reply":
         peer.sendFrame(Message.OK, stream, Buffer.from("{]"));
         return true;
+      case "wrong_reply":
+        peer.sendFrame(Message.HELLO, stream);
+        return true;
       case "half_frame":
-        peer.sendBytes(Buffer.from([20, 0, 0, 0, Message.OK, 1, 0]));
+        peer.sendBytes(HALF_FRAME);
         peer.end();
         return true;
       case "huge_length":
         peer.sendBytes(Buffer.from([0xff, 0xff, 0xff, 0x7f]));
         return true;
+      case "garbage":
+        peer.sendBytes(new Rng(GARBAGE_SEED).bytes(GARBAGE_BYTES));
+        return true;
       case "dies_on_request":
         peer.terminate();
+        return true;
+      case "resets":
+        peer.stopReading();
+        setTimeout(() => peer.terminate(), UNREAD_MS);
+        return true;
+      case "vmm_dies_mid_reply":
+        peer.sendBytes(HALF_FRAME);
+        process.kill(process.pid, "SIGKILL");
         return true;
       case "silent":
         return true;
@@ -171,6 +197,8 @@ export class FakeAgent implements Disposable {
     else this.#streams.set(frame.stream, new FakeGet(peer, frame.stream, request, content));
   }
 }
+
+const HALF_FRAME = Buffer.from([20, 0, 0, 0, Message.OK, 1, 0]);
 
 function bodyOf(frame: Frame): Record<string, unknown> {
   return JSON.parse(Buffer.from(frame.payload).toString());

@@ -10,15 +10,17 @@ import { FakeAgent } from "./fake-agent.ts";
 import type { FakeRun } from "./fake-run.ts";
 
 export interface FakeQemuOptions {
-  /** Says nothing on QMP */
-  isMute?: boolean;
+  /** What it says on QMP instead of the greeting */
+  greeting?: "nothing" | "garbage" | "an_array" | "an_endless_line";
   /** Writes this to stderr and exits with status 1 at once */
   complaint?: string;
   /** How an incoming migration ends */
-  migration?: "completed" | "failed" | "exits";
+  migration?: "completed" | "failed" | "exits" | "never_ends";
   /** QMP commands that get no answer */
   unanswered?: string[];
   fault?: AgentFault;
+  /** When a `slow_ok` comes after all, in `ms` */
+  okAfterMs?: number;
   build?: string;
   /** Status of the probe `:` */
   probeStatus?: number;
@@ -40,13 +42,34 @@ const agent = new FakeAgent({
 });
 const consoleSocket = await connect(CONSOLE_SOCKET, () => undefined);
 const qmpSocket = await connect(QMP_SOCKET, takeLines);
-if (!options.isMute) say({ QMP: { version: {}, capabilities: [] } });
+greet();
+if (options.okAfterMs !== undefined) await answerConnectAfter(options.okAfterMs);
 
 async function connect(name: string, onText: (text: string) => void): Promise<Socket<undefined>> {
   return await Bun.connect<undefined>({
     unix: join(vmDir, name),
     socket: { data: (_, bytes) => onText(bytes.toString()) },
   });
+}
+
+async function answerConnectAfter(delayMs: number): Promise<void> {
+  while (agent.connectLine === null) await Bun.sleep(1);
+  await Bun.sleep(delayMs);
+  agent.answerConnect();
+}
+
+function greet(): void {
+  if (options.greeting === undefined) say({ QMP: { version: {}, capabilities: [] } });
+  else if (options.greeting === "garbage") qmpSocket.write("}{\xff\r\n");
+  else if (options.greeting === "an_array") qmpSocket.write('[{"QMP":{}}]\r\nnull\r\n');
+  else if (options.greeting === "an_endless_line") void floodLine();
+}
+
+async function floodLine(): Promise<void> {
+  for (;;) {
+    qmpSocket.write("x".repeat(65_536));
+    await Bun.sleep(1);
+  }
 }
 
 function say(message: object): void {
@@ -61,13 +84,22 @@ function obey({ execute, id }: { execute: string; id: number }): void {
   qmpHistory.push(execute);
   if (options.unanswered?.includes(execute)) return;
   say({ return: {}, id });
-  if (execute !== "migrate-incoming") return;
+  if (execute !== "migrate-incoming" || options.migration === "never_ends") return;
   if (options.migration === "exits") process.exit(1);
   say({ event: "MIGRATION", data: { status: options.migration ?? "completed" } });
 }
 
 const ACTIONS: Record<string, (run: FakeRun, argument: string | undefined) => unknown> = {
   ":": (run) => run.exit({ exit_code: options.probeStatus ?? 0 }),
+  echo: (run, text = "") => {
+    run.stdout(text);
+    run.exit({ stdout_bytes: text.length, stdout_head_bytes: text.length });
+  },
+  /** The next request meets this fault */
+  arm: (run, fault) => {
+    agent.fault = fault as AgentFault;
+    run.exit();
+  },
   history: tellHistory,
   hang: () => undefined,
   "vmm-exit": (_run, status) => process.exit(Number(status)),

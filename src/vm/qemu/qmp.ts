@@ -1,9 +1,9 @@
 import { within } from "../../base/wait.ts";
+import { VM_DEADLINES } from "../vm-deadlines.ts";
 import { VmError } from "../vm-error.ts";
 
 /** Longest line QEMU may send; real ones are below 64 KiB. */
 const MAX_LINE_BYTES = 1_048_576;
-const COMMAND_DEADLINE_MS = 10_000;
 
 export interface QmpEvent {
   event: string;
@@ -27,6 +27,7 @@ type Waiting = { resolve(value: unknown): void; reject(error: Error): void; comm
  */
 export class Qmp {
   readonly #write: (line: string) => void;
+  readonly #commandMs: number;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(event: QmpEvent) => void>();
   readonly #greeting = Promise.withResolvers<void>();
@@ -36,8 +37,9 @@ export class Qmp {
   #nextId = 1;
   #ended: VmError | null = null;
 
-  constructor(write: (line: string) => void) {
+  constructor(write: (line: string) => void, commandMs = VM_DEADLINES.commandMs) {
     this.#write = write;
+    this.#commandMs = commandMs;
     this.#greeting.promise.catch(() => undefined);
     this.#failure.promise.catch(() => undefined);
   }
@@ -53,7 +55,7 @@ export class Qmp {
     await this.execute("qmp_capabilities");
   }
 
-  execute(command: string, args?: object, deadlineMs = COMMAND_DEADLINE_MS): Promise<unknown> {
+  execute(command: string, args?: object, deadlineMs = this.#commandMs): Promise<unknown> {
     if (this.#ended) return Promise.reject(this.#ended);
     const id = this.#nextId++;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();

@@ -128,7 +128,7 @@ describe("a connection that breaks", () => {
   const breaks: [AgentFault, AgentError["code"]][] = [
     ["bad_reply", "agent_invalid"],
     ["half_frame", "agent_lost"],
-    ["huge_length", "agent_lost"],
+    ["huge_length", "agent_invalid"],
     ["dies_on_request", "agent_lost"],
   ];
   test.each(breaks)("%s ends every stream at once with %s and is told once", async (fault, code) => {

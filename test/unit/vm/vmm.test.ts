@@ -36,7 +36,7 @@ describe("starting", () => {
 
   test("ends when the caller gives up on a program that says nothing", async () => {
     using machine = new FakeMachine();
-    const starting = machine.startVmm({ isMute: true }, AbortSignal.timeout(100));
+    const starting = machine.startVmm({ greeting: "nothing" }, AbortSignal.timeout(100));
     expect((await rejection(starting)).name).toBe("TimeoutError");
   });
 
