@@ -20,6 +20,7 @@ const NO_VIEW_OF_ITS_OWN =
   "bubblewrap does not work here, so QEMU sees the files, processes and network this user sees; " +
   "its seccomp filter, no_new_privs and limits remain. Install bubblewrap and allow user namespaces";
 const OUTLIVES = "QEMU outlives a server that is killed";
+const KEEPS_CAPABILITIES = "root's capabilities cannot be dropped here, so QEMU has them";
 const NO_LIMITS = "prlimit is missing (package util-linux), so QEMU has the limits of this user";
 
 let known: Promise<Jail> | null = null;
@@ -52,11 +53,22 @@ async function* candidates(qemu: QemuProgram): AsyncGenerator<Jail> {
   }
   const setpriv = Bun.which("setpriv");
   if (setpriv === null) return;
-  yield {
-    kind: "setpriv",
-    gaps: [NO_VIEW_OF_ITS_OWN, ...missing],
-    argv: limited(() => [setpriv, "--pdeathsig", "KILL", "--no-new-privs", ...withoutCapabilities(), "--"]),
-  };
+  for (const { drop, gaps } of capabilityChoices()) {
+    yield {
+      kind: "setpriv",
+      gaps: [NO_VIEW_OF_ITS_OWN, ...gaps, ...missing],
+      argv: limited(() => [setpriv, "--pdeathsig", "KILL", "--no-new-privs", ...drop, "--"]),
+    };
+  }
+}
+
+/** Only root has any to lose: without a bounding set the kernel gives it none at the next exec. */
+function capabilityChoices(): { drop: string[]; gaps: string[] }[] {
+  if (process.getuid?.() !== 0) return [{ drop: [], gaps: [] }];
+  return [
+    { drop: ["--bounding-set=-all", "--inh-caps=-all"], gaps: [] },
+    { drop: [], gaps: [KEEPS_CAPABILITIES] },
+  ];
 }
 
 function bubblewrapJail(
@@ -73,11 +85,6 @@ function bubblewrapJail(
 
 function seatbeltJail(qemu: QemuProgram): Jail {
   return { kind: "seatbelt", gaps: [OUTLIVES], argv: (request) => seatbeltArgv(qemu, request) };
-}
-
-/** Only root has any to lose: without a bounding set the kernel gives it none at the next exec. */
-function withoutCapabilities(): string[] {
-  return process.getuid?.() === 0 ? ["--bounding-set=-all", "--inh-caps=-all"] : [];
 }
 
 /** Whether QEMU gets as far as its monitor, which takes its libraries, accelerator and firmware. */
