@@ -19,6 +19,9 @@ export interface Jail {
 const NO_VIEW_OF_ITS_OWN =
   "bubblewrap does not work here, so QEMU sees the files, processes and network this user sees; " +
   "its seccomp filter, no_new_privs and limits remain. Install bubblewrap and allow user namespaces";
+const NO_JAIL =
+  "neither bubblewrap nor setpriv works here, so QEMU may do what this user may, but for its seccomp filter. " +
+  "Install bubblewrap and util-linux";
 const OUTLIVES = "QEMU outlives a server that is killed";
 const KEEPS_CAPABILITIES = "root's capabilities cannot be dropped here, so QEMU has them";
 const NO_LIMITS = "prlimit is missing (package util-linux), so QEMU has the limits of this user";
@@ -33,7 +36,7 @@ export function findJail(qemu: QemuProgram): Promise<Jail> {
 
 async function tryJails(qemu: QemuProgram): Promise<Jail> {
   for await (const jail of candidates(qemu)) if (await startsIn(jail, qemu)) return jail;
-  return { kind: "none", gaps: [NO_VIEW_OF_ITS_OWN, OUTLIVES], argv: () => [] };
+  return { kind: "none", gaps: [NO_JAIL, OUTLIVES], argv: () => [] };
 }
 
 /** From the strongest to the weakest. */
