@@ -5,6 +5,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Accel = "kvm" | "hvf" | "tcg";
 
+/** The five tools, or more */
+export type ToolSet = "core" | "all";
+
 /** Everything the environment decides. All paths are absolute. */
 export interface Config {
   kernelPath: string;
@@ -18,6 +21,9 @@ export interface Config {
   maxSessions: number;
   /** Unused time after which a session is closed, in `ms` */
   idleMs: number;
+  /** Time after which a call without progress is answered though its run goes on, in `ms`; 0 for never */
+  callMs: number;
+  tools: ToolSet;
   net: boolean;
   /** Forced acceleration; null to find out */
   accel: Accel | null;

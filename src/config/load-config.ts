@@ -22,6 +22,8 @@ export function loadConfig(env: Environment): Config {
     baseName: values.IGN_MCP_BASE,
     maxSessions: values.IGN_MCP_MAX_SESSIONS,
     idleMs: values.IGN_MCP_IDLE_SECS * 1000,
+    callMs: values.IGN_MCP_CALL_SECS * 1000,
+    tools: values.IGN_MCP_TOOLS,
     net: values.IGN_MCP_NET ?? false,
     accel: values.IGN_MCP_ACCEL ?? null,
     memoryBytes: values.IGN_MCP_MEM * MIB,

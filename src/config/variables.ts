@@ -64,6 +64,16 @@ export const VARIABLES = {
   },
   IGN_MCP_MAX_SESSIONS: wholeNumber(1, 1024, "Most sessions at once", 8),
   IGN_MCP_IDLE_SECS: wholeNumber(1, 604_800, "Seconds after which an unused session is closed", 600),
+  IGN_MCP_CALL_SECS: wholeNumber(
+    0,
+    3600,
+    "Seconds after which run answers without progress though its command goes on; 0 for never",
+    50,
+  ),
+  IGN_MCP_TOOLS: {
+    ...choice(["core", "all"], "Tools offered: the five, or also those for long runs and files", "core"),
+    fixed: true,
+  },
   IGN_MCP_NET: {
     parse: z.string().transform(() => true),
     allowed: "any value",

@@ -17,6 +17,10 @@ export class CreditedSender {
     this.#type = type;
   }
 
+  get isStopped(): boolean {
+    return this.#stopped;
+  }
+
   grant(bytes: number): void {
     this.#creditBytes += bytes;
     this.#wake?.();

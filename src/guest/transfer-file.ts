@@ -58,13 +58,27 @@ export async function putFile(
   );
 }
 
+export interface GetRange {
+  offset: number;
+  /** Null for all up to the end, or up to the limit */
+  bytes: number | null;
+  limitBytes: number;
+}
+
+export interface FileContent {
+  content: Uint8Array;
+  /** Size of the whole file; 0 for those the kernel makes up, as in /proc */
+  fileBytes: number;
+}
+
 /** Reads a file, or `bytes` of it from `offset`. Holds the whole answer in memory: `limitBytes` bounds it. */
 export async function getFile(
   client: AgentClient,
   path: string,
-  range: { offset: number; bytes: number | null; limitBytes: number },
+  range: GetRange,
   signal: AbortSignal,
-): Promise<{ content: Uint8Array; fileBytes: number }> {
+  fixedMs = FIXED_MS,
+): Promise<FileContent> {
   signal.throwIfAborted();
   const bytes = Math.min(range.bytes ?? range.limitBytes, range.limitBytes);
   const content = new ByteCollector();
@@ -93,7 +107,7 @@ export async function getFile(
   });
   client.send(Message.GET, stream, encodeJson({ path, offset: range.offset, bytes }));
   let fileBytes = 0;
-  await transfer(client, stream, deadlineFor(bytes, FIXED_MS), signal, async () => {
+  await transfer(client, stream, deadlineFor(bytes, fixedMs), signal, async () => {
     fileBytes = await ended;
   });
   return { content: content.take(), fileBytes };

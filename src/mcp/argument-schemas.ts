@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { DEFAULT_OUTPUT_BYTES } from "../session/run-contract.ts";
+import { signalNumber } from "../session/signal-names.ts";
 import { decodeBase64 } from "./decode-base64.ts";
 
 const MIB = 1_048_576;
@@ -8,9 +10,11 @@ const MAX_PATH_BYTES = 4095;
 const MAX_CONTENT_BYTES = 32 * MIB;
 const MIN_TIMEOUT_S = 0.001;
 const MAX_TIMEOUT_S = 3600;
+/** Clients give up on a call after 60 s */
+const MAX_WAIT_S = 50;
 
 /** Text whose absence and wrong type are told in words. `fix` says what to pass instead. */
-function text(name: string, fix: string) {
+export function text(name: string, fix: string) {
   return z.string({
     error: ({ input }) =>
       input === undefined
@@ -40,6 +44,46 @@ export const timeoutS = z
   });
 
 const TIMEOUT_FIX = `Pass a number from ${MIN_TIMEOUT_S} to ${MAX_TIMEOUT_S}, or leave it out for 30; start longer work in the background with nohup … &.`;
+
+export const waitS = z
+  .number({ error: ({ input }) => `wait_s must be a number of seconds, not ${kindOf(input)}. ${WAIT_FIX}` })
+  .refine((seconds) => seconds >= 0 && seconds <= MAX_WAIT_S, {
+    error: ({ input }) => `wait_s is ${input}. ${WAIT_FIX}`,
+  });
+
+const WAIT_FIX = `Pass a number from 0 to ${MAX_WAIT_S}, or leave it out for 10; poll again to wait longer.`;
+
+/** A whole number from `min` to `max`. `fix` says what to pass instead. */
+export function wholeNumber(name: string, min: number, max: number, fix: string) {
+  const rule = `Pass a whole number from ${min} to ${max}, or leave it out for ${fix}.`;
+  return z
+    .number({ error: ({ input }) => `${name} must be a number, not ${kindOf(input)}. ${rule}` })
+    .refine((value) => Number.isInteger(value) && value >= min && value <= max, {
+      error: ({ input }) => `${name} is ${input}. ${rule}`,
+    });
+}
+
+export function flag(name: string) {
+  return z.boolean({
+    error: ({ input }) => `${name} must be true or false, not ${kindOf(input)}. Leave it out for false.`,
+  });
+}
+
+export const maxOutputBytes = wholeNumber("max_output_bytes", 0, MIB, String(DEFAULT_OUTPUT_BYTES));
+
+export const runId = text("run_id", "Pass the run_id that run returned.").max(
+  MAX_SESSION_ID_CHARS,
+  "run_id is longer than any id. Pass the run_id that run returned.",
+);
+
+/** The name of a signal; becomes its number. */
+export const signal = text("signal", "Pass a name such as INT, TERM or KILL.").transform((name, context) => {
+  const number = signalNumber(name);
+  if (number !== null) return number;
+  const message = `signal ${JSON.stringify(name.slice(0, 20))} is none. Pass a name such as INT, TERM or KILL.`;
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+});
 
 /** A path in the guest. */
 export function guestPath(name: string, fix: string) {

@@ -7,6 +7,7 @@ const RETRYABLE: ReadonlySet<string> = new Set<SessionErrorCode>([
   "session_cap",
   "session_busy",
   "open_failed",
+  "stdin_full",
   "cancelled",
 ]);
 

@@ -16,8 +16,8 @@ import { describeFailure } from "./call-failure.ts";
 import { INSTRUCTIONS } from "./instructions.ts";
 import type { LazySessions } from "./lazy-sessions.ts";
 import { ProgressReporter } from "./progress-reporter.ts";
-import type { ServerFacts } from "./tool.ts";
-import { describeTools, TOOLS } from "./tool-list.ts";
+import type { ServerFacts, Tool } from "./tool.ts";
+import { describeTools, toolsOf } from "./tool-list.ts";
 import { failureResult } from "./tool-result.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -28,9 +28,10 @@ export interface ServerParts {
   log: Logger;
 }
 
-/** The five tools over any transport. Nothing is opened or written before the first sound tool call. */
+/** The tools over any transport. Nothing is opened or written before the first sound tool call. */
 export function createMcpServer({ facts, sessions, log }: ServerParts): Server {
   const tools = describeTools(facts);
+  const toolsByName = toolsOf(facts.tools);
   const server = new Server(
     { name: "ignition-mcp", version: packageJson.version },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
@@ -39,7 +40,7 @@ export function createMcpServer({ facts, sessions, log }: ServerParts): Server {
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const startedMs = performance.now();
-    const result = await callTool(params, extra, sessions, log);
+    const result = await callTool(toolsByName, params, extra, sessions, log);
     const ms = Math.round(performance.now() - startedMs);
     log.info({ tool: params.name, failed: result.isError === true, ms }, "tool call");
     return result;
@@ -48,14 +49,15 @@ export function createMcpServer({ facts, sessions, log }: ServerParts): Server {
 }
 
 async function callTool(
+  tools: ReadonlyMap<string, Tool>,
   params: CallToolRequest["params"],
   extra: Extra,
   sessions: LazySessions,
   log: Logger,
 ): Promise<CallToolResult> {
-  const tool = TOOLS.get(params.name);
+  const tool = tools.get(params.name);
   if (!tool) {
-    const known = [...TOOLS.keys()].join(", ");
+    const known = [...tools.keys()].join(", ");
     throw new McpError(
       ErrorCode.InvalidParams,
       `There is no tool ${JSON.stringify(params.name.slice(0, 64))}. The tools are ${known}.`,
@@ -67,7 +69,10 @@ async function callTool(
     const service = await sessions.get();
     return await perform(service, {
       signal: extra.signal,
-      ...(progress && { progress: (message: string) => progress.report(message) }),
+      ...(progress && {
+        progress: (state: string) => progress.report(state),
+        quote: (line: string) => progress.quote(line),
+      }),
     });
   } catch (error) {
     return failureResult(describeFailure(error, log));

@@ -29,15 +29,9 @@ export function failureResult({ code, message, retryable }: Failure): CallToolRe
 }
 
 /**
- * Schema of a result. Nothing is required in it: clients hold the structure of a failed call, which has only
- * `error`, against the same schema.
+ * Schema of a result, with the members a caller decides by; others may come. Nothing is required in it: clients hold
+ * the structure of a failed call, which has only `error`, against the same schema.
  */
 export function resultSchema(properties: Record<string, PortableSchema>): PortableObject {
-  return { type: "object", properties: { ...properties, error: FAILURE_SCHEMA } };
+  return { type: "object", properties };
 }
-
-const FAILURE_SCHEMA: PortableObject = {
-  type: "object",
-  description: "Only when the call failed",
-  properties: { code: { type: "string" }, message: { type: "string" }, retryable: { type: "boolean" } },
-};

@@ -1,5 +1,6 @@
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import type * as z from "zod";
+import type { ToolSet } from "../config/config.ts";
 import type { CallContext, SessionService } from "../session/session-service.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import type { PortableObject } from "./portable-schema.ts";
@@ -9,6 +10,7 @@ export interface ServerFacts {
   /** In `ms` */
   idleMs: number;
   net: boolean;
+  tools: ToolSet;
 }
 
 /** One entry of tools/list. */
@@ -16,7 +18,8 @@ export interface ToolDocument {
   name: string;
   description: string;
   inputSchema: PortableObject;
-  outputSchema: PortableObject;
+  /** Left out by those beyond the five, to keep the list small */
+  outputSchema?: PortableObject;
   annotations: ToolAnnotations;
 }
 

@@ -6,6 +6,6 @@ import { SessionTable } from "./session-table.ts";
 
 /** Sessions over real clones. Nothing is created before the first open. */
 export async function createSessionService(config: Config, log: Logger): Promise<SessionService> {
-  const { maxSessions, idleMs } = config;
-  return new SessionTable({ source: new CloneSource(config, log), maxSessions, idleMs, log });
+  const { maxSessions, idleMs, callMs } = config;
+  return new SessionTable({ source: new CloneSource(config, log), maxSessions, idleMs, callMs, log });
 }

@@ -1,32 +1,45 @@
-import { capturedText, isCut } from "../guest/captured-text.ts";
-import type { CommandEnd } from "../guest/run-command.ts";
-import type { RunResult } from "./session-service.ts";
+import { capturedText } from "../guest/captured-text.ts";
+import { type CapturedStream, type CommandEnd, isCut } from "../guest/output-capture.ts";
+import type { RunEnd, RunResult } from "./run-contract.ts";
+import { signalName } from "./signal-names.ts";
 
 /** What coreutils' timeout reports, and the seed's guest agent */
 const TIMEOUT_EXIT_CODE = 124;
 
-/** Linux' signals from 1 on; the guest's, whatever the host's system numbers */
-const SIGNAL_NAMES =
-  "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS".split(
-    " ",
-  );
-
-/** A run's end as the caller sees it. */
-export function runResult({ exit, stdout, stderr }: CommandEnd): RunResult {
+/** A run's end and its output as the caller sees them. */
+export function runResult(end: CommandEnd): RunResult {
+  const { stdout, stderr } = end;
+  const [shownStdout, shownStderr] = [capturedText(stdout), capturedText(stderr)];
   return {
-    stdout: capturedText(stdout),
-    stderr: capturedText(stderr),
-    exitCode: exitCode(exit),
-    timedOut: exit.timed_out,
-    signal: exit.signal === null ? null : `SIG${SIGNAL_NAMES[exit.signal - 1] ?? exit.signal}`,
+    ...runEnd(end),
+    stdout: shownStdout.text,
+    stderr: shownStderr.text,
+    hasStdoutReplacements: shownStdout.hasReplacements,
+    hasStderrReplacements: shownStderr.hasReplacements,
     stdoutBytes: stdout.totalBytes,
     stderrBytes: stderr.totalBytes,
     isStdoutCut: isCut(stdout),
     isStderrCut: isCut(stderr),
-    stdoutPath: stdout.path,
-    stderrPath: stderr.path,
-    durationMs: exit.duration_us / 1000,
+    stdoutPath: pathToTell(stdout, end),
+    stderrPath: pathToTell(stderr, end),
   };
+}
+
+export function runEnd({ exit }: CommandEnd): RunEnd {
+  return {
+    exitCode: exitCode(exit),
+    timedOut: exit.timed_out,
+    signal: exit.signal === null ? null : signalName(exit.signal),
+    durationMs: exit.duration_us / 1000,
+    oomKilled: exit.oom_killed,
+    diskFull: exit.overlay_full,
+    tooManyProcesses: exit.pids_exhausted,
+  };
+}
+
+/** A file is worth naming when it has more than was shown, or will have. */
+function pathToTell(stream: CapturedStream, { exit }: CommandEnd): string | null {
+  return isCut(stream) || exit.background > 0 ? stream.path : null;
 }
 
 function exitCode(exit: CommandEnd["exit"]): number {

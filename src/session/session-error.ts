@@ -18,6 +18,20 @@ export type SessionErrorCode =
   | "bad_path"
   /** The guest's file system is full */
   | "no_space"
+  /** The run's id was never given out in this session */
+  | "unknown_run"
+  /** The run's id was given out, and what it led to is gone; the message says why */
+  | "dead_run"
+  /** The cursor is not one that a poll returned */
+  | "bad_cursor"
+  /** The run's stdin is /dev/null, or was closed */
+  | "stdin_closed"
+  /** The run does not read the input it was given before */
+  | "stdin_full"
+  /** The file has no such lines or bytes */
+  | "bad_range"
+  /** The file could not be read in the guest */
+  | "read_failed"
   /** The command could not be started in the guest */
   | "run_failed"
   | "write_failed"

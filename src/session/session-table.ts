@@ -2,22 +2,22 @@ import type { LogFields, Logger } from "../base/logger.ts";
 import { describeDeath } from "../vm/vm-death.ts";
 import { explainRefusal } from "./guest-refusal.ts";
 import { IdleReaper } from "./idle-reaper.ts";
-import { runResult } from "./run-result.ts";
+import { type FileExcerpt, type FileRange, readFile } from "./read-file.ts";
+import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
 import { diedUnderCall, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import { newSessionId, shortSessionId } from "./session-id.ts";
-import type { CallContext, OpenedSession, RunRequest, RunResult, SessionService } from "./session-service.ts";
+import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
 import type { SessionVm, VmSource } from "./vm-source.ts";
-
-/** Per stream and run; head and tail take half each */
-const MAX_OUTPUT_BYTES = 32_768;
 
 export interface SessionTableOptions {
   source: VmSource;
   maxSessions: number;
   /** Unused time after which a session is closed, in `ms` */
   idleMs: number;
+  /** Time after which a call without progress is answered though its run goes on, in `ms`; 0 for never */
+  callMs: number;
   log: Logger;
 }
 
@@ -25,6 +25,8 @@ export interface SessionTableOptions {
 export class SessionTable implements SessionService {
   readonly #source: VmSource;
   readonly #maxSessions: number;
+  readonly #idleMs: number;
+  readonly #callMs: number;
   readonly #log: Logger;
   readonly #sessions = new Map<string, Session>();
   readonly #tombstones = new Tombstones();
@@ -34,9 +36,11 @@ export class SessionTable implements SessionService {
   readonly #claims = new Set<Promise<SessionVm>>();
   #closing = false;
 
-  constructor({ source, maxSessions, idleMs, log }: SessionTableOptions) {
+  constructor({ source, maxSessions, idleMs, callMs, log }: SessionTableOptions) {
     this.#source = source;
     this.#maxSessions = maxSessions;
+    this.#idleMs = idleMs;
+    this.#callMs = callMs;
     this.#log = log;
     this.#reaper = new IdleReaper(
       idleMs,
@@ -73,17 +77,16 @@ export class SessionTable implements SessionService {
     return { sessionId: session.id };
   }
 
-  async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult> {
-    const command = {
-      ...request,
-      command: new TextEncoder().encode(request.command),
-      maxOutputBytes: MAX_OUTPUT_BYTES,
-    };
-    try {
-      return runResult(await this.#find(sessionId).use(call.signal, (vm, signal) => vm.run(command, signal)));
-    } catch (error) {
-      throw explainRefusal(error, request.cwd ?? "/root", "run_failed");
-    }
+  async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult | PolledRun> {
+    return await this.#find(sessionId).runs.run(request, call);
+  }
+
+  async awaitRun(sessionId: string, runId: string, call: CallContext): Promise<RunResult | PolledRun> {
+    return await this.#find(sessionId).runs.awaitRun(runId, call);
+  }
+
+  async poll(sessionId: string, runId: string, request: PollRequest, call: CallContext): Promise<PolledRun> {
+    return await this.#find(sessionId).runs.poll(runId, request, call);
   }
 
   async writeFile(sessionId: string, path: string, content: Uint8Array, call: CallContext): Promise<void> {
@@ -91,6 +94,14 @@ export class SessionTable implements SessionService {
       await this.#find(sessionId).use(call.signal, (vm, signal) => vm.putFile(path, content, signal));
     } catch (error) {
       throw explainRefusal(error, path, "write_failed");
+    }
+  }
+
+  async readFile(sessionId: string, path: string, range: FileRange, call: CallContext): Promise<FileExcerpt> {
+    try {
+      return await this.#find(sessionId).use(call.signal, (vm, signal) => readFile(vm, path, range, signal));
+    } catch (error) {
+      throw explainRefusal(error, path, "read_failed");
     }
   }
 
@@ -103,6 +114,7 @@ export class SessionTable implements SessionService {
       "session_died",
       `session ${sessionId} was reset during this call, and its files are gone. Run the command again.`,
     );
+    session.runs.loseAll("its session was reset");
     const disposed = this.#dispose(session.surrender(reason));
     try {
       const vm = await this.#claim({ ...call, signal: new AbortController().signal });
@@ -132,6 +144,11 @@ export class SessionTable implements SessionService {
     await this.#end(session, "closed", "it was closed");
   }
 
+  list(): SessionSummary[] {
+    const now = performance.now();
+    return [...this.#sessions.values()].map((session) => session.summary(now, this.#idleMs));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing = true;
     this.#reaper.stop();
@@ -159,7 +176,7 @@ export class SessionTable implements SessionService {
   }
 
   #register(): Session {
-    const session = new Session(newSessionId(), (from, to) =>
+    const session = new Session(newSessionId(), this.#callMs, (from, to) =>
       this.#log.debug({ session: shortSessionId(session.id), from, to }, "session state"),
     );
     this.#sessions.set(session.id, session);

@@ -2,6 +2,8 @@ import { within } from "../base/wait.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { describeDeath } from "../vm/vm-death.ts";
 import { SessionError } from "./session-error.ts";
+import { SessionRuns } from "./session-runs.ts";
+import type { SessionSummary } from "./session-service.ts";
 import { canBecome, type SessionState } from "./session-state.ts";
 import type { SessionVm } from "./vm-source.ts";
 
@@ -11,6 +13,8 @@ const DEATH_CAUSE_MS = 2000;
 /** One client's hold on one machine: its state, its calls in flight, and why it ended. */
 export class Session {
   readonly id: string;
+  readonly runs: SessionRuns;
+  readonly #openedAt = performance.now();
   readonly #onState: (from: SessionState, to: SessionState) => void;
   #state: SessionState = "opening";
   #vm: SessionVm | null = null;
@@ -19,8 +23,10 @@ export class Session {
   /** Aborts the calls in flight when the machine under them is taken away */
   #tenure = new AbortController();
 
-  constructor(id: string, onState: (from: SessionState, to: SessionState) => void) {
+  /** `callMs` as in `SessionRuns` */
+  constructor(id: string, callMs: number, onState: (from: SessionState, to: SessionState) => void) {
     this.id = id;
+    this.runs = new SessionRuns(this, callMs);
     this.#onState = onState;
   }
 
@@ -31,6 +37,19 @@ export class Session {
   /** Time since the last call ended, in `ms`; 0 while one is in flight */
   idleMs(now: number): number {
     return this.#calls > 0 || this.#state !== "ready" ? 0 : now - this.#usedAt;
+  }
+
+  /** `idleLimitMs` is the idle time after which it is closed. */
+  summary(now: number, idleLimitMs: number): SessionSummary {
+    const idleMs = this.idleMs(now);
+    return {
+      sessionId: this.id,
+      state: this.#state,
+      ageMs: now - this.#openedAt,
+      idleMs,
+      runs: this.runs.underWay,
+      closesInMs: this.#calls > 0 || this.#state !== "ready" ? null : Math.max(0, idleLimitMs - idleMs),
+    };
   }
 
   /** The only writer of the state. False when the session has moved on meanwhile. */

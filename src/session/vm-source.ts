@@ -1,12 +1,15 @@
-import type { CommandEnd, RunCommand } from "../guest/run-command.ts";
+import type { RunCommand, RunHandle } from "../guest/run-handle.ts";
+import type { FileContent, GetRange } from "../guest/transfer-file.ts";
 import type { VmDeath } from "../vm/vm-death.ts";
 
 /** What a session needs of a machine; `vm/vm.ts` is the real one. */
 export interface SessionVm extends AsyncDisposable {
   /** Settles with the first cause of death; never for a VM that was disposed of alive */
   readonly died: Promise<VmDeath>;
-  run(command: RunCommand, signal: AbortSignal): Promise<CommandEnd>;
+  /** Throws when there is no agent to ask. An aborted signal kills the run. */
+  startRun(command: RunCommand, signal: AbortSignal): RunHandle;
   putFile(path: string, content: Uint8Array, signal: AbortSignal): Promise<void>;
+  getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent>;
 }
 
 /** Where sessions get their machines; `vm/clone-source.ts` is the real one. */

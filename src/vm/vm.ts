@@ -4,8 +4,9 @@ import { within } from "../base/wait.ts";
 import { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
-import { type CommandEnd, type RunCommand, runCommand } from "../guest/run-command.ts";
-import { putFile } from "../guest/transfer-file.ts";
+import { runCommand } from "../guest/run-command.ts";
+import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.ts";
+import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
 import type { Activity } from "./activity.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
 import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
@@ -89,12 +90,19 @@ export class Vm implements AsyncDisposable {
     this.#activity = activity;
   }
 
-  run(command: RunCommand, signal: AbortSignal): Promise<CommandEnd> {
-    return this.#watched(runCommand(this.#connected(), command, signal, this.#deadlines.exitGraceMs));
+  startRun(command: RunCommand, signal: AbortSignal): RunHandle {
+    const run = startRun(this.#connected(), command, signal, this.#deadlines.exitGraceMs);
+    // Whoever started it hears of a failure from the run itself.
+    this.#watched(run.ended).catch(() => undefined);
+    return run;
   }
 
   putFile(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
     return this.#watched(putFile(this.#connected(), path, content, signal, this.#deadlines.transferMs));
+  }
+
+  getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent> {
+    return this.#watched(getFile(this.#connected(), path, range, signal, this.#deadlines.transferMs));
   }
 
   /** The agent's connection, for streams this class has no method for. */

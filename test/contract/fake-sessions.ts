@@ -1,16 +1,17 @@
+import type { FileExcerpt, FileRange } from "../../src/session/read-file.ts";
+import type { PolledRun, PollRequest, RunRequest, RunResult } from "../../src/session/run-contract.ts";
 import { SessionError } from "../../src/session/session-error.ts";
 import type {
   CallContext,
   OpenedSession,
-  RunRequest,
-  RunResult,
   SessionService,
+  SessionSummary,
 } from "../../src/session/session-service.ts";
 
 /**
  * Sessions without VMs that keep the contract: files in a map, and commands that do what a test needs:
  * `echo TEXT`, `where`, `stdin`, `cat PATH`, `size PATH`, `big BYTES`, `killed`, `hang` (until cancelled), `progress`,
- * `print` (a stray console.log), `bug`.
+ * `print` (a stray console.log), `bug`, `starve` (ends for want of everything), `long` (goes on without its call).
  */
 export class FakeSessions implements SessionService {
   readonly #files = new Map<string, Map<string, Uint8Array>>();
@@ -25,7 +26,7 @@ export class FakeSessions implements SessionService {
     return { sessionId };
   }
 
-  async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult> {
+  async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult | PolledRun> {
     const files = this.#session(sessionId);
     const [verb, ...rest] = request.command.split(" ");
     const argument = rest.join(" ");
@@ -33,7 +34,13 @@ export class FakeSessions implements SessionService {
       case "echo":
         return result({ stdout: `${argument}\n` });
       case "where":
-        return result({ stdout: JSON.stringify({ cwd: request.cwd, timeoutMs: request.timeoutMs }) });
+        return result({
+          stdout: JSON.stringify({
+            cwd: request.cwd,
+            timeoutMs: request.timeoutMs,
+            maxOutputBytes: request.maxOutputBytes,
+          }),
+        });
       case "stdin":
         return result({ stdout: request.stdin ? `got ${request.stdin.length} bytes` : "no stdin" });
       case "cat": {
@@ -61,11 +68,46 @@ export class FakeSessions implements SessionService {
         console.log("a stray line for stdout");
         console.table([{ stray: true }]);
         return result({ stdout: "printed" });
+      case "starve":
+        return result({ exitCode: 1, oomKilled: true, diskFull: true, tooManyProcesses: true });
+      case "long":
+        return polled({ stdout: JSON.stringify(request.isBackground), hasMore: true });
       case "bug":
         throw new TypeError("secret detail of a bug");
       default:
         return result({ stderr: `sh: ${verb}: not found\n`, exitCode: 127 });
     }
+  }
+
+  async awaitRun(sessionId: string, runId: string): Promise<RunResult> {
+    this.#session(sessionId);
+    return result({ stdout: `waited for ${runId}` });
+  }
+
+  /** Shows what reached it. */
+  async poll(sessionId: string, runId: string, request: PollRequest): Promise<PolledRun> {
+    this.#session(sessionId);
+    const stdout = JSON.stringify({
+      ...request,
+      stdin: request.stdin && Buffer.from(request.stdin).toString(),
+    });
+    return { ...polled({ stdout, end: result({ exitCode: 7 }) }), runId };
+  }
+
+  /** Shows what reached it. */
+  async readFile(sessionId: string, path: string, range: FileRange): Promise<FileExcerpt> {
+    this.#session(sessionId);
+    const content = JSON.stringify({ path, ...range });
+    return { content, hasReplacements: true, offset: 1, bytes: 2, fileBytes: 10, leftBytes: 7 };
+  }
+
+  list(): SessionSummary[] {
+    const used = { state: "ready", ageMs: 61_000, idleMs: 1550 };
+    return [...this.#files.keys()].map((sessionId, index) =>
+      index === 0
+        ? { sessionId, ...used, runs: 0, closesInMs: 598_450 }
+        : { sessionId, ...used, idleMs: 0, runs: 2, closesInMs: null },
+    );
   }
 
   async writeFile(sessionId: string, path: string, content: Uint8Array): Promise<void> {
@@ -109,23 +151,28 @@ export class FakeSessions implements SessionService {
   }
 }
 
+const NO_OUTPUT = {
+  stdout: "",
+  stderr: "",
+  hasStdoutReplacements: false,
+  hasStderrReplacements: false,
+  stdoutPath: null,
+  stderrPath: null,
+};
+
 function result(shown: Partial<RunResult>): RunResult {
-  const whole = {
-    stdout: "",
-    stderr: "",
-    exitCode: 0,
-    timedOut: false,
-    signal: null,
-    isStdoutCut: false,
-    isStderrCut: false,
-    stdoutPath: null,
-    stderrPath: null,
-    durationMs: 0.5,
-  };
-  const merged = { ...whole, ...shown };
+  const ended = { exitCode: 0, timedOut: false, signal: null, durationMs: 0.5 };
+  const sound = { oomKilled: false, diskFull: false, tooManyProcesses: false };
+  const cut = { isStdoutCut: shown.stdoutPath !== undefined, isStderrCut: false };
+  const merged = { ...NO_OUTPUT, ...ended, ...sound, ...cut, ...shown };
   return {
     ...merged,
     stdoutBytes: shown.stdoutBytes ?? merged.stdout.length,
     stderrBytes: shown.stderrBytes ?? merged.stderr.length,
   };
+}
+
+function polled(shown: Partial<PolledRun>): PolledRun {
+  const run = { runId: "run_1", end: null, cursor: "4:0", hasMore: false, stdoutBytes: 9, stderrBytes: 0 };
+  return { ...NO_OUTPUT, ...run, stdoutPath: "/run/out", ...shown };
 }

@@ -2,14 +2,15 @@ import { expect, test } from "bun:test";
 import { INSTRUCTIONS } from "../../src/mcp/instructions.ts";
 import type { PortableSchema } from "../../src/mcp/portable-schema.ts";
 import type { ToolDocument } from "../../src/mcp/tool.ts";
-import { describeTools, TOOLS } from "../../src/mcp/tool-list.ts";
+import { describeTools, toolsOf } from "../../src/mcp/tool-list.ts";
 import { initializedFixture } from "./fixture-client.ts";
 
 const MAX_LIST_BYTES = 6 * 1024;
 const LEAF_TYPES = ["string", "number", "integer", "boolean", "array", "object"];
 const KEYWORDS = ["type", "description", "properties", "required", "items", "minimum", "maximum", "enum"];
 
-const documents = describeTools({ idleMs: 600_000, net: false });
+const documents = describeTools({ idleMs: 600_000, net: false, tools: "all" });
+const coreDocuments = describeTools({ idleMs: 600_000, net: false, tools: "core" });
 
 /** What some client's converter would refuse, as `path: reason`. */
 function portabilityProblems(schema: PortableSchema, path: string): string[] {
@@ -30,23 +31,33 @@ function portabilityProblems(schema: PortableSchema, path: string): string[] {
 }
 
 // After a change that is meant: bun test --update-snapshots test/contract/tool-list.test.ts
-test("tools/list is the committed document, byte for byte, and small", async () => {
-  await using server = await initializedFixture();
-  server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-  const answer = await server.next();
-  expect(JSON.stringify(answer["result"], null, 2)).toMatchSnapshot();
-  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(MAX_LIST_BYTES);
-});
+test.each(["core", "all"] as const)(
+  "tools/list of %s is the committed document, byte for byte, and small",
+  async (set) => {
+    await using server = await initializedFixture(set);
+    server.send({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const answer = await server.next();
+    expect(JSON.stringify(answer["result"], null, 2)).toMatchSnapshot();
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(MAX_LIST_BYTES);
+  },
+);
 
 test("names are short and plain, and each tool is listed under the name it is called by", () => {
   for (const { name } of documents) expect(name).toMatch(/^[a-z][a-z_]{0,23}$/);
-  expect(documents.map((tool) => tool.name)).toEqual([...TOOLS.keys()]);
+  expect(documents.map((tool) => tool.name)).toEqual([...toolsOf("all").keys()]);
 });
 
-test.each(documents.map((tool) => [tool.name, tool] as const))(
+test("the five tools come first in both sets, and at most five more with them", () => {
+  const five = ["open_session", "run", "write_file", "reset", "close"];
+  expect([...toolsOf("core").keys()]).toEqual(five);
+  expect([...toolsOf("all").keys()].slice(0, 5)).toEqual(five);
+  expect(toolsOf("all").size).toBeLessThanOrEqual(10);
+});
+
+test.each([...coreDocuments, ...documents].map((tool) => [tool.name, tool] as const))(
   "%s keeps to the portable schema",
   (_name, tool) => {
-    for (const schema of [tool.inputSchema, tool.outputSchema]) {
+    for (const schema of [tool.inputSchema, tool.outputSchema ?? tool.inputSchema]) {
       expect(schema.type).toBe("object");
       expect(portabilityProblems(schema, tool.name)).toEqual([]);
     }
@@ -64,10 +75,9 @@ test("every argument and tool is described", () => {
 });
 
 test("no result field is required, since clients hold failed calls against the same schema", () => {
-  for (const { outputSchema } of documents) {
-    expect(outputSchema.required).toBeUndefined();
-    expect(outputSchema.properties).toHaveProperty("error");
-  }
+  for (const { outputSchema } of [...coreDocuments, ...documents])
+    expect(outputSchema?.required).toBeUndefined();
+  for (const { outputSchema } of coreDocuments) expect(outputSchema).toBeDefined();
 });
 
 test("the portability check finds what it looks for", () => {
@@ -85,7 +95,7 @@ test("the portability check finds what it looks for", () => {
 });
 
 test("descriptions and hints follow the configuration", () => {
-  const [open, run] = describeTools({ idleMs: 90_000, net: true });
+  const [open, run] = describeTools({ idleMs: 90_000, net: true, tools: "core" });
   expect(open?.description).toContain("Closed after 90 s without a call. It has a network.");
   expect(run?.annotations.openWorldHint).toBe(true);
   expect(documents[0]?.description).toContain("Closed after 10 min without a call. It has no network.");

@@ -17,7 +17,11 @@ beforeEach(async () => {
     made += 1;
     return new FakeSessions();
   });
-  const server = createMcpServer({ facts: { idleMs: 600_000, net: false }, sessions, log: SILENT });
+  const server = createMcpServer({
+    facts: { idleMs: 600_000, net: false, tools: "all" },
+    sessions,
+    log: SILENT,
+  });
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   client = new Client({ name: "contract", version: "1" });
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
@@ -97,13 +101,15 @@ test("cut output names the file that has all of it", async () => {
   expect(fields).not.toHaveProperty("stderr_path");
 });
 
-test("timeout and directory have defaults and reach the session", async () => {
+test("timeout, directory and output limit have defaults and reach the session", async () => {
   const session_id = await openSession();
   const where = async (more: Record<string, unknown>) =>
     JSON.parse((await call("run", { session_id, command: "where", ...more })).fields?.["stdout"] as string);
-  expect(await where({})).toEqual({ cwd: null, timeoutMs: 30_000 });
-  expect(await where({ cwd: null, timeout_s: null })).toEqual({ cwd: null, timeoutMs: 30_000 });
-  expect(await where({ cwd: "/tmp", timeout_s: 0.25 })).toEqual({ cwd: "/tmp", timeoutMs: 250 });
+  const byDefault = { cwd: null, timeoutMs: 30_000, maxOutputBytes: 32_768 };
+  expect(await where({})).toEqual(byDefault);
+  expect(await where({ cwd: null, timeout_s: null, max_output_bytes: null, run_id: "" })).toEqual(byDefault);
+  const given = { cwd: "/tmp", timeoutMs: 250, maxOutputBytes: 0 };
+  expect(await where({ cwd: "/tmp", timeout_s: 0.25, max_output_bytes: 0 })).toEqual(given);
 });
 
 test("stdin is given as bytes, and none is not the same as empty", async () => {
@@ -114,6 +120,103 @@ test("stdin is given as bytes, and none is not the same as empty", async () => {
   expect(await stdout({ stdin: null })).toBe("no stdin");
   expect(await stdout({ stdin: "" })).toBe("got 0 bytes");
   expect(await stdout({ stdin: "é\n" })).toBe("got 3 bytes");
+});
+
+test("what a run ran out of is told, with a sentence, and only then", async () => {
+  const session_id = await openSession();
+  const { fields } = await call("run", { session_id, command: "starve" });
+  expect(fields).toMatchObject({ oom_killed: true, disk_full: true, too_many_processes: true });
+  expect(fields?.["note"]).toContain("ran out of memory");
+  const fine = (await call("run", { session_id, command: "echo fine" })).fields;
+  for (const name of ["oom_killed", "disk_full", "too_many_processes", "note", "stdout_invalid_utf8"])
+    expect(fine).not.toHaveProperty(name);
+});
+
+test("a run that goes on has an id and a cursor, and no end", async () => {
+  const session_id = await openSession();
+  const { fields, text, failed } = await call("run", { session_id, command: "long", background: true });
+  expect(failed).toBe(false);
+  expect(fields).toEqual({
+    running: true,
+    run_id: "run_1",
+    stdout: "true",
+    stderr: "",
+    note: "It still runs: pass run_id to poll, or to run where there is no poll.",
+    cursor: "4:0",
+    more: true,
+    stdout_bytes: 9,
+    stderr_bytes: 0,
+    stdout_path: "/run/out",
+  });
+  expect(JSON.parse(text)).toEqual(fields);
+});
+
+test("run with a run_id waits on, whatever else is passed along", async () => {
+  const session_id = await openSession();
+  const args = { session_id, command: "", run_id: "run_1", timeout_s: null };
+  expect((await call("run", args)).fields).toMatchObject({ stdout: "waited for run_1", exit_code: 0 });
+});
+
+test("poll hands its arguments on, with defaults, and tells the end", async () => {
+  const session_id = await openSession();
+  const shown = async (more: Record<string, unknown>) => {
+    const { fields } = await call("poll", { session_id, run_id: "run_1", ...more });
+    expect(fields).toMatchObject({ running: false, run_id: "run_1", exit_code: 7, cursor: "4:0" });
+    expect(fields).not.toHaveProperty("note");
+    expect(fields).not.toHaveProperty("stdout_path");
+    return JSON.parse(fields?.["stdout"] as string);
+  };
+  const byDefault = { cursor: null, waitMs: 10_000, stdin: null, endsInput: false, signal: null };
+  expect(await shown({})).toEqual(byDefault);
+  expect(await shown({ stdin: "", cursor: "", wait_s: null })).toEqual(byDefault);
+  const given = { cursor: "1:2", wait_s: 0, stdin: "é", stdin_eof: true, signal: "SIGTERM" };
+  expect(await shown(given)).toEqual({ cursor: "1:2", waitMs: 0, stdin: "é", endsInput: true, signal: 15 });
+});
+
+test.each([
+  [{ wait_s: 51 }, "wait_s is 51. Pass a number from 0 to 50"],
+  [{ signal: "STOPPED" }, 'signal "STOPPED" is none.'],
+  [{ stdin_eof: "yes" }, "stdin_eof must be true or false, not text."],
+  [{ run_id: 7 }, "run_id must be text, not a number."],
+])("poll refuses %j", async (args, complaint) => {
+  const session_id = await openSession();
+  const { text, failed } = await call("poll", { session_id, run_id: "run_1", ...args });
+  expect(failed).toBe(true);
+  expect(text).toStartWith(`bad_argument: ${complaint}`);
+});
+
+test("read_file hands its range on and says what is left", async () => {
+  const session_id = await openSession();
+  const { fields } = await call("read_file", { session_id, path: "/a", start_line: 2 });
+  expect(fields).toMatchObject({ invalid_utf8: true, offset: 1, bytes: 2, file_bytes: 10, left_bytes: 7 });
+  const lines = { first: 2, last: null };
+  const range = { path: "/a", encoding: "text", maxBytes: 32_768, offset: 0, lines };
+  expect(JSON.parse(fields?.["content"] as string)).toEqual(range);
+});
+
+test.each([
+  [{ offset: 1, end_line: 2 }, "offset goes with bytes"],
+  [{ start_line: 3, end_line: 2 }, "end_line is before start_line."],
+  [{ start_line: 0 }, "start_line is 0. Pass a whole number from 1"],
+  [{ max_bytes: 1.5 }, "max_bytes is 1.5. Pass a whole number from 1 to 1048576"],
+  [{ encoding: "hex" }, 'encoding is "hex". Pass text or base64'],
+])("read_file refuses %j", async (args, complaint) => {
+  const session_id = await openSession();
+  const { text, failed } = await call("read_file", { session_id, path: "/a", ...args });
+  expect(failed).toBe(true);
+  expect(text).toStartWith(`bad_argument: ${complaint}`);
+});
+
+test("list_sessions tells of each session its use, and when it is closed if there is none", async () => {
+  expect((await call("list_sessions")).fields).toEqual({ sessions: [] });
+  await openSession();
+  await openSession();
+  expect((await call("list_sessions", { random_string: "dummy" })).fields).toEqual({
+    sessions: [
+      { session_id: "ses_1", state: "ready", age_s: 61, idle_s: 1.6, runs: 0, closes_in_s: 598.5 },
+      { session_id: "ses_2", state: "ready", age_s: 61, idle_s: 0, runs: 2 },
+    ],
+  });
 });
 
 test("write_file, reset and close answer ok, as the seed does", async () => {

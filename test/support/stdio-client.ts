@@ -17,8 +17,8 @@ export interface CallOptions {
   /** Limit for the answer, in `ms` (default 60 000) */
   timeoutMs?: number;
   signal?: AbortSignal;
-  /** Asks for progress and gets each message */
-  onProgress?: (message: string) => void;
+  /** Asks for progress and gets each message with its number */
+  onProgress?: (message: string, progress: number) => void;
 }
 
 export interface ToolAnswer {
@@ -75,7 +75,7 @@ export class StdioClient implements AsyncDisposable {
     const result = (await this.client.callTool({ name: tool, arguments: args }, undefined, {
       timeout: timeoutMs,
       ...(signal && { signal }),
-      ...(onProgress && { onprogress: (progress) => onProgress(progress.message ?? "") }),
+      ...(onProgress && { onprogress: ({ message, progress }) => onProgress(message ?? "", progress) }),
     })) as CallToolResult;
     const texts = result.content.map((block) => (block.type === "text" ? block.text : ""));
     return {

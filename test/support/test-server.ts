@@ -17,12 +17,30 @@ export interface RunFields {
   stderr_truncated: boolean;
   stdout_path?: string;
   stderr_path?: string;
+  stdout_invalid_utf8?: boolean;
+  stderr_invalid_utf8?: boolean;
+  note?: string;
+  /** Of a run that goes on, and of what poll answers */
+  running?: boolean;
+  run_id?: string;
+  cursor?: string;
+  more?: boolean;
 }
 
 export interface RunArguments {
   timeout_s?: number;
   cwd?: string;
   stdin?: string;
+  max_output_bytes?: number;
+  background?: boolean;
+}
+
+export interface PollArguments {
+  cursor?: string;
+  wait_s?: number;
+  stdin?: string;
+  stdin_eof?: boolean;
+  signal?: string;
 }
 
 /** The compiled server with a home of its own. Its end throws when a VM or a file of it is left. */
@@ -89,6 +107,22 @@ export class TestSession {
   async run(command: string, args: RunArguments = {}, options: CallOptions = {}): Promise<RunFields> {
     const all = { session_id: this.id, command, ...args };
     return (await this.#client.callOk("run", all, options)).fields as unknown as RunFields;
+  }
+
+  async poll(runId: string, args: PollArguments = {}): Promise<RunFields> {
+    const all = { session_id: this.id, run_id: runId, ...args };
+    return (await this.#client.callOk("poll", all)).fields as unknown as RunFields;
+  }
+
+  /** Polls until the end; all of stdout from the cursor on, and the last answer. */
+  async pollToEnd(runId: string, cursor = "0:0"): Promise<{ stdout: string; last: RunFields }> {
+    let stdout = "";
+    for (;;) {
+      const last = await this.poll(runId, { cursor, wait_s: 20 });
+      stdout += last.stdout;
+      cursor = last.cursor!;
+      if (!last.running && !last.more) return { stdout, last };
+    }
   }
 
   /** Stdout of a run that must exit with 0. */

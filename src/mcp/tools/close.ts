@@ -14,7 +14,7 @@ export const close = defineTool({
       required: ["session_id"],
     },
     outputSchema: resultSchema({ result: { type: "string", enum: ["ok"] } }),
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: { idempotentHint: true, openWorldHint: false },
   }),
   arguments: z.strictObject({ session_id: sessionId }),
   async perform(sessions, given) {

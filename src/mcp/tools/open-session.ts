@@ -11,7 +11,7 @@ export const openSession = defineTool({
       (net ? "It has a network." : "It has no network."),
     inputSchema: { type: "object", properties: {} },
     outputSchema: resultSchema({ session_id: { type: "string", description: "Handle for all later calls" } }),
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    annotations: { destructiveHint: false, openWorldHint: false },
   }),
   // Some clients cannot call a tool without sending something: what they send is ignored.
   arguments: z.object({}),

@@ -14,7 +14,7 @@ export const reset = defineTool({
       required: ["session_id"],
     },
     outputSchema: resultSchema({ result: { type: "string", enum: ["ok"] } }),
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    annotations: { openWorldHint: false },
   }),
   arguments: z.strictObject({ session_id: sessionId }),
   async perform(sessions, given, call) {

@@ -4,11 +4,13 @@ import { defineTool } from "../tool.ts";
 import { okResult, resultSchema } from "../tool-result.ts";
 
 export const writeFile = defineTool({
-  describe: () => ({
+  describe: ({ tools }) => ({
     name: "write_file",
     description:
       "Writes one file in a session, replacing it if it exists and creating missing directories. " +
-      "Any bytes, at most 32 MiB. To read a file, run `cat path`.",
+      (tools === "all"
+        ? "Any bytes, at most 32 MiB."
+        : "Any bytes, at most 32 MiB. To read a file, run `cat path`."),
     inputSchema: {
       type: "object",
       properties: {
@@ -22,7 +24,7 @@ export const writeFile = defineTool({
       required: ["session_id", "path", "content_base64"],
     },
     outputSchema: resultSchema({ result: { type: "string", enum: ["ok"] } }),
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    annotations: { idempotentHint: true, openWorldHint: false },
   }),
   arguments: z.strictObject({
     session_id: sessionId,

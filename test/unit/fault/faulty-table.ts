@@ -11,7 +11,7 @@ export class FaultyTable implements AsyncDisposable {
 
   constructor() {
     const { source } = this;
-    this.table = new SessionTable({ source, maxSessions: 1, idleMs: 600_000, log: SILENT_LOG });
+    this.table = new SessionTable({ source, maxSessions: 1, idleMs: 600_000, callMs: 0, log: SILENT_LOG });
   }
 
   async open(): Promise<string> {

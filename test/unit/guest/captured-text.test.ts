@@ -1,9 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { capturedText } from "../../../src/guest/captured-text.ts";
+import type { CapturedStream } from "../../../src/guest/output-capture.ts";
 
 const OPTIONS = { seed: 20_240_601, numRuns: 500 };
 const CUT = /\n\[\.\.\. (\d+) bytes omitted(?:; all of it is in (.*))? \.\.\.\]\n/;
+
+function textOf(stream: CapturedStream): string {
+  return capturedText(stream).text;
+}
 
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
@@ -40,15 +45,21 @@ describe("a stream that is all there", () => {
           totalBytes: bytes.byteLength,
           isPathWhole: false,
         };
-        expect(capturedText({ ...stream, path: null })).toBe(text);
+        expect(textOf({ ...stream, path: null })).toBe(text);
       }),
       OPTIONS,
     );
   });
 
   test("keeps a byte order mark, and shows bytes that are not UTF-8 as U+FFFD", () => {
-    expect(capturedText(captured(Buffer.from("efbbbf61", "hex"), 100))).toBe("\uFEFFa");
-    expect(capturedText(captured(Buffer.from("61ff62c3", "hex"), 100))).toBe("a\uFFFDb\uFFFD");
+    expect(capturedText(captured(Buffer.from("efbbbf61", "hex"), 100))).toEqual({
+      text: "\uFEFFa",
+      hasReplacements: false,
+    });
+    expect(capturedText(captured(Buffer.from("61ff62c3", "hex"), 100))).toEqual({
+      text: "a\uFFFDb\uFFFD",
+      hasReplacements: true,
+    });
   });
 });
 
@@ -60,7 +71,7 @@ describe("a stream whose middle is missing", () => {
       fc.property(text, fc.integer({ min: 4, max: 9 }), (whole, half) => {
         const bytes = bytesOf(whole);
         fc.pre(bytes.byteLength > 2 * half);
-        const [start, omitted, , end] = capturedText(captured(bytes, half, "/tmp/o")).split(CUT);
+        const [start, omitted, , end] = textOf(captured(bytes, half, "/tmp/o")).split(CUT);
         expect(whole.startsWith(start!) && whole.endsWith(end!)).toBe(true);
         expect(bytesOf(start + end!).byteLength + Number(omitted)).toBe(bytes.byteLength);
         // No more than the rest of one character is given up at each side.
@@ -77,7 +88,7 @@ describe("a stream whose middle is missing", () => {
         fc.integer({ min: 0, max: 5 }),
         (bytes, half) => {
           const stream = captured(bytes, half);
-          const [, omitted] = CUT.exec(capturedText(stream)) ?? [];
+          const [, omitted] = CUT.exec(textOf(stream)) ?? [];
           const missing = bytes.byteLength - 2 * half;
           expect(Number(omitted)).toBeGreaterThanOrEqual(missing);
           expect(Number(omitted)).toBeLessThanOrEqual(missing + 6);
@@ -95,17 +106,17 @@ describe("a stream whose middle is missing", () => {
       path: "/run/out",
       isPathWhole: true,
     };
-    expect(capturedText(stream)).toBe("ab\n[... 22 bytes omitted; all of it is in /run/out ...]\nyz");
-    expect(capturedText({ ...stream, isPathWhole: false })).toBe(
+    expect(textOf(stream)).toBe("ab\n[... 22 bytes omitted; all of it is in /run/out ...]\nyz");
+    expect(textOf({ ...stream, isPathWhole: false })).toBe(
       "ab\n[... 22 bytes omitted; its start is in /run/out ...]\nyz",
     );
-    expect(capturedText({ ...stream, path: null })).toBe("ab\n[... 22 bytes omitted ...]\nyz");
+    expect(textOf({ ...stream, path: null })).toBe("ab\n[... 22 bytes omitted ...]\nyz");
   });
 
   test("may have kept nothing at all", () => {
     const nothing = new Uint8Array(0);
-    expect(
-      capturedText({ head: nothing, tail: nothing, totalBytes: 7, path: null, isPathWhole: false }),
-    ).toBe("\n[... 7 bytes omitted ...]\n");
+    expect(textOf({ head: nothing, tail: nothing, totalBytes: 7, path: null, isPathWhole: false })).toBe(
+      "\n[... 7 bytes omitted ...]\n",
+    );
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AgentError } from "../../../src/guest/agent-error.ts";
 import { INITIAL_CREDIT_BYTES, MAX_COMMAND_BYTES, Message } from "../../../src/guest/agent-protocol.ts";
-import { type RunCommand, runCommand } from "../../../src/guest/run-command.ts";
+import { runCommand } from "../../../src/guest/run-command.ts";
+import type { RunCommand } from "../../../src/guest/run-handle.ts";
 import type { FakeRun } from "../../fake-vmm/fake-run.ts";
 import { eventually } from "../../support/eventually.ts";
 import { rejection } from "../../support/rejection.ts";

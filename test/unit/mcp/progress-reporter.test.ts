@@ -14,24 +14,39 @@ test("the first state is told at once, later ones once a second, the latest wins
   for (const state of ["first", "second", "third"]) reporter.report(state);
   expect(updates).toEqual([{ progress: 1, message: "first" }]);
   jest.advanceTimersByTime(1000);
-  expect(updates.slice(1)).toEqual([{ progress: 2, message: "third" }]);
+  expect(updates.slice(1)).toEqual([{ progress: 2, message: "third (1 s)" }]);
 });
 
 test("a state that lasts is told again with the time it has taken, and numbers only rise", () => {
   const { updates, reporter } = recorder();
   reporter.report("running");
-  jest.advanceTimersByTime(20_000);
-  expect(updates.map((update) => update.message)).toEqual(["running", "running (10 s)", "running (20 s)"]);
-  expect(updates.map((update) => update.progress)).toEqual([1, 2, 3]);
+  jest.advanceTimersByTime(3000);
+  expect(updates.map((update) => update.message)).toEqual([
+    "running",
+    "running (1 s)",
+    "running (2 s)",
+    "running (3 s)",
+  ]);
+  expect(updates.map((update) => update.progress)).toEqual([1, 2, 3, 4]);
 });
 
 test("a call that reports nothing is known to be alive all the same", () => {
   const { updates } = recorder();
-  jest.advanceTimersByTime(20_000);
+  jest.advanceTimersByTime(2000);
   expect(updates).toEqual([
-    { progress: 1, message: "run (10 s)" },
-    { progress: 2, message: "run (20 s)" },
+    { progress: 1, message: "run (1 s)" },
+    { progress: 2, message: "run (2 s)" },
   ]);
+});
+
+test("a quoted line stands alone, until our own state is news again", () => {
+  const { updates, reporter } = recorder();
+  reporter.quote("compiling a.c");
+  reporter.quote("compiling b.c");
+  jest.advanceTimersByTime(1000);
+  reporter.report("ending");
+  jest.advanceTimersByTime(1000);
+  expect(updates.map((update) => update.message)).toEqual(["compiling a.c", "compiling b.c", "ending (2 s)"]);
 });
 
 test("nothing is told after the call has ended", () => {

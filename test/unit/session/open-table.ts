@@ -1,4 +1,5 @@
 import type { Logger } from "../../../src/base/logger.ts";
+import { DEFAULT_OUTPUT_BYTES, type RunRequest } from "../../../src/session/run-contract.ts";
 import { SessionTable } from "../../../src/session/session-table.ts";
 import { FakeVmSource } from "./fake-vm-source.ts";
 
@@ -14,11 +15,12 @@ export interface OpenTable {
 }
 
 /** A table over fake machines, with two slots and ten minutes of idleness unless told otherwise. */
-export function openTable({ maxSessions = 2, idleMs = 600_000 } = {}): OpenTable {
+export function openTable({ maxSessions = 2, idleMs = 600_000, callMs = 0 } = {}): OpenTable {
   const source = new FakeVmSource();
-  return { source, table: new SessionTable({ source, maxSessions, idleMs, log: SILENT_LOG }) };
+  return { source, table: new SessionTable({ source, maxSessions, idleMs, callMs, log: SILENT_LOG }) };
 }
 
-export function runRequest(command: string) {
-  return { command, timeoutMs: 1000, cwd: null, stdin: null };
+export function runRequest(command: string, members: Partial<RunRequest> = {}): RunRequest {
+  const nothing = { cwd: null, stdin: null, maxOutputBytes: DEFAULT_OUTPUT_BYTES, isBackground: false };
+  return { command, timeoutMs: 1000, ...nothing, ...members };
 }

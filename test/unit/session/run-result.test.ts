@@ -10,6 +10,11 @@ test("a command's own status and output are passed on", () => {
     exitCode: 3,
     timedOut: false,
     signal: null,
+    oomKilled: false,
+    diskFull: false,
+    tooManyProcesses: false,
+    hasStdoutReplacements: false,
+    hasStderrReplacements: false,
     stdoutBytes: 3,
     stderrBytes: 3,
     isStdoutCut: false,
@@ -52,7 +57,7 @@ test("a stream whose middle is missing says so, and where all of it is", () => {
 });
 
 test("a stream that is all there is not cut, even when it has a file because it may still grow", () => {
-  const end = commandEnd({}, "all");
+  const end = commandEnd({ background: 1 }, "all");
   const stdout = { ...end.stdout, path: "/tmp/out", isPathWhole: true };
   expect(runResult({ ...end, stdout })).toMatchObject({
     stdout: "all",

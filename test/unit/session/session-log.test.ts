@@ -12,7 +12,7 @@ function loggedTable() {
   const at = (level: string) => (fields: LogFields) => lines.push({ level, fields });
   const log: Logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const source = new FakeVmSource();
-  const table = new SessionTable({ source, maxSessions: 2, idleMs: 600_000, log });
+  const table = new SessionTable({ source, maxSessions: 2, idleMs: 600_000, callMs: 0, log });
   const events = () => lines.filter(({ level }) => level === "info").map(({ fields }) => fields);
   return { source, table, lines, events };
 }

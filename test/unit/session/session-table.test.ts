@@ -21,18 +21,22 @@ describe("a session", () => {
     await table.open(CALL);
     vm.onRun = ({ command }) => commandEnd({}, `ran ${Buffer.from(command)}`);
     const stdin = new Uint8Array([1]);
-    const result = await table.run(sessionId, { command: "é", timeoutMs: 5, cwd: "a", stdin }, CALL);
+    const result = await table.run(sessionId, runRequest("é", { timeoutMs: 5, cwd: "a", stdin }), CALL);
     expect(result).toMatchObject({ stdout: "ran é", exitCode: 0 });
     await table.writeFile(sessionId, "/f", new Uint8Array([7]), CALL);
     expect(vm.puts).toEqual([{ path: "/f", content: new Uint8Array([7]) }]);
     expect(source.lastVm.puts).toEqual([]);
   });
 
-  test("hands the machine the request's own limits, and the most output that is shown", async () => {
+  test("hands the machine the request's own limits", async () => {
     const { table, sessionId, vm } = await opened();
-    const running = table.run(sessionId, { command: "c", timeoutMs: 5, cwd: "a", stdin: null }, CALL);
+    const running = table.run(
+      sessionId,
+      runRequest("c", { timeoutMs: 5, cwd: "a", maxOutputBytes: 77 }),
+      CALL,
+    );
     const { command, end } = vm.runs[0]!;
-    expect(command).toMatchObject({ timeoutMs: 5, cwd: "a", stdin: null, maxOutputBytes: 32_768 });
+    expect(command).toMatchObject({ timeoutMs: 5, cwd: "a", stdin: null, maxOutputBytes: 77 });
     end.resolve(commandEnd());
     await running;
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { AgentError } from "../../../src/guest/agent-error.ts";
 import { Message } from "../../../src/guest/agent-protocol.ts";
-import type { RunCommand } from "../../../src/guest/run-command.ts";
+import type { RunCommand } from "../../../src/guest/run-handle.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
 import type { VmError } from "../../../src/vm/vm-error.ts";
 import { readProcess } from "../../support/processes.ts";
@@ -26,7 +26,7 @@ describe("waking", () => {
   test("lets the machine go on, tells it who it is, and only then probes it", async () => {
     using machine = new FakeMachine();
     await using vm = await awake(machine);
-    const { stdout } = await vm.run(command("history"), NEVER);
+    const { stdout } = await vm.startRun(command("history"), NEVER).ended;
     const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
     expect(qmp).toEqual(["qmp_capabilities", "cont"]);
     const { HELLO, CLONED, RUN, COMMAND } = Message;
@@ -38,7 +38,7 @@ describe("waking", () => {
     await using vm = await machine.startVm();
     await vm.exerciseAndPause(NEVER);
     await vm.awaken(NEVER);
-    const { stdout } = await vm.run(command("history"), NEVER);
+    const { stdout } = await vm.startRun(command("history"), NEVER).ended;
     const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
     expect(qmp).toEqual(["qmp_capabilities", "cont", "stop", "cont"]);
     const count = (type: number) => received.filter((each: number) => each === type).length;
@@ -75,7 +75,7 @@ describe("a VM", () => {
   test("that is not awake, or was ended, takes no calls", async () => {
     using machine = new FakeMachine();
     const vm = await machine.startVm();
-    expect(() => vm.run(command("x"), NEVER)).toThrow("the VM is not awake");
+    expect(() => vm.startRun(command("x"), NEVER)).toThrow("the VM is not awake");
     await vm[Symbol.asyncDispose]();
     expect(() => vm.putFile("/f", new Uint8Array(0), NEVER)).toThrow("the VM was ended");
   });
@@ -96,7 +96,7 @@ describe("a VM", () => {
     void vm.died.then(() => {
       hasDied = true;
     });
-    const running = rejection<AgentError>(vm.run(command("hang"), NEVER));
+    const running = rejection<AgentError>(vm.startRun(command("hang"), NEVER).ended);
     await Promise.all([vm[Symbol.asyncDispose](), vm[Symbol.asyncDispose]()]);
     expect((await running).code).toBe("agent_lost");
     expect(readProcess(vmmPid)).toBeNull();
@@ -117,7 +117,7 @@ describe("death", () => {
   test.each(deaths)("by %s is told with its cause", async (text, death) => {
     using machine = new FakeMachine();
     await using vm = await awake(machine);
-    const running = rejection(vm.run(command(text), NEVER));
+    const running = rejection(vm.startRun(command(text), NEVER).ended);
     expect(await vm.died).toEqual(death);
     await running;
   });
