@@ -10,6 +10,8 @@ export interface RawClientOptions {
 
 /** How long an answer may take when nothing else is said */
 const ANSWER_MS = 60_000;
+/** How much of stderr an error shows */
+const SHOWN_CHARACTERS = 4000;
 
 /** The server's stdout ended while an answer was due. */
 export class ServerGone extends Error {}
@@ -206,7 +208,7 @@ export class RawClient implements AsyncDisposable {
   #end(): void {
     this.#hasEnded = true;
     if (this.#rest !== "") this.strayLines.push(this.#rest);
-    const gone = new ServerGone(`the server's stdout ended; stderr: ${this.stderr}`);
+    const gone = new ServerGone(`the server's stdout ended; stderr: ${this.stderr.slice(-SHOWN_CHARACTERS)}`);
     for (const answer of this.#answered.values()) answer(gone);
     this.#answered.clear();
     for (const arrived of this.#arrivals.splice(0)) arrived();
@@ -218,7 +220,10 @@ export class RawClient implements AsyncDisposable {
 
   async #inTime<T>(work: Promise<T>, limitMs: number, complaint: string): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${complaint}; stderr: ${this.stderr}`)), limitMs);
+    const timer = setTimeout(
+      () => reject(new Error(`${complaint}; stderr: ${this.stderr.slice(-SHOWN_CHARACTERS)}`)),
+      limitMs,
+    );
     try {
       return await Promise.race([work, late]);
     } finally {

@@ -1,0 +1,91 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sha256OfFile } from "../../src/base/file-hash.ts";
+import { expectNoLeftovers, vmsOf } from "../support/leftovers.ts";
+import { openDescriptors } from "../support/processes.ts";
+import { describeWithVms, STORE_PATH } from "../support/real-vm.ts";
+import { Rng } from "../support/rng.ts";
+import { eventually } from "../support/test-server.ts";
+import { ChaosLane, DeathCount } from "./chaos-lane.ts";
+import { ChaosServer } from "./chaos-server.ts";
+
+const LANES = 4;
+const ROUNDS_PER_LANE = 50;
+/** After these rounds of the first lane the server is killed */
+const SERVER_KILLS = [12, 25, 38];
+const LIMIT_MS = 300_000;
+const seed = Number(process.env["IGN_TEST_SEED"] ?? Date.now() % 1_000_000);
+
+/** Nothing in use: no session, and the pool has its clone. */
+async function settled(server: ChaosServer): Promise<number> {
+  await eventually("only the pooled clone is left", 30_000, () => server.vmms().length === 1);
+  await Bun.sleep(200);
+  return openDescriptors(server.pid);
+}
+
+async function runLane(lane: ChaosLane, server: ChaosServer, kills: readonly number[]): Promise<void> {
+  for (let round = 0; round < ROUNDS_PER_LANE; round++) {
+    if (kills.includes(round)) await server.replace();
+    await lane.round();
+  }
+  await lane.close();
+}
+
+describeWithVms("chaos", () => {
+  test(
+    "leaves nothing, and every call is answered once and rightly",
+    async () => {
+      // A failure is repeated with it.
+      console.log(`IGN_TEST_SEED=${seed}`);
+      await using server = await ChaosServer.start();
+      const deaths = new DeathCount();
+      const first = new ChaosLane(server, new Rng(seed), deaths);
+      await first.round();
+      await first.close();
+      const descriptorsBefore = await settled(server);
+
+      const lanes = Array.from(
+        { length: LANES },
+        (_, index) => new ChaosLane(server, new Rng(seed + index + 1), deaths),
+      );
+      try {
+        await Promise.all(lanes.map((lane, index) => runLane(lane, server, index === 0 ? SERVER_KILLS : [])));
+      } catch (error) {
+        throw new Error(
+          `seed ${seed}; last: ${lanes.map((lane) => lane.done.slice(-3).join(", ")).join(" | ")}`,
+          {
+            cause: error,
+          },
+        );
+      }
+
+      expect(await settled(server)).toBeLessThanOrEqual(descriptorsBefore);
+      const vms = vmsOf(server.pid);
+      expect(await server.end()).toBe(0);
+      await expectNoLeftovers(server.home, vms);
+      expectEventLog(
+        server.stderr,
+        lanes.flatMap((lane) => lane.ids),
+      );
+      await expectBaseUnchanged();
+    },
+    LIMIT_MS,
+  );
+});
+
+function expectEventLog(stderr: string, ids: string[]): void {
+  // A server that is killed may leave its last line unfinished.
+  const lines = stderr.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
+  const events = lines.map((line) => JSON.parse(line) as { event?: string; session?: string });
+  const opened = events.filter(({ event }) => event === "opened").map(({ session }) => session);
+  for (const id of ids) expect(opened).toContain(id.slice(0, 10));
+  for (const id of ids) expect(stderr).not.toContain(id);
+}
+
+async function expectBaseUnchanged(): Promise<void> {
+  const dir = join(STORE_PATH, "snapshots/tools-base");
+  const { files } = JSON.parse(readFileSync(join(dir, "manifest.json"), "utf8"));
+  expect(await sha256OfFile(join(dir, "memory.bin"))).toBe(files.memory.sha256);
+  expect(await sha256OfFile(join(dir, "state.bin"))).toBe(files.state.sha256);
+}
