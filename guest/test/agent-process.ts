@@ -21,6 +21,7 @@ export const type = {
   ok: 0x80,
   stdout: 0x91,
   stderr: 0x92,
+  report: 0x93,
   exit: 0x95,
   error: 0xff,
 } as const;

@@ -6,11 +6,15 @@ export interface RunRequest {
   cwd?: string | null;
   timeoutMs?: number;
   maxOutputBytes?: number;
+  spool?: boolean;
+  reportMs?: number;
 }
 
 export interface RunEnd {
   stdout: Buffer;
   stderr: Buffer;
+  /** REPORT's members, in order */
+  reports: Record<string, unknown>[];
   /** EXIT's members, or ERROR's */
   end: Record<string, unknown>;
   ended: "exit" | "error";
@@ -26,6 +30,8 @@ export function startRun(agent: AgentProcess, command: string | Buffer, request:
     cwd: request.cwd ?? null,
     timeout_ms: request.timeoutMs ?? 30_000,
     max_output_bytes: request.maxOutputBytes ?? 32_768,
+    ...(request.spool !== undefined && { spool: request.spool }),
+    ...(request.reportMs !== undefined && { report_ms: request.reportMs }),
   });
   for (let at = 0; at < bytes.length; at += 500_000)
     agent.send(type.command, stream, bytes.subarray(at, at + 500_000));
@@ -36,14 +42,17 @@ export function startRun(agent: AgentProcess, command: string | Buffer, request:
 export async function endRun(agent: AgentProcess, stream: number): Promise<RunEnd> {
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
+  const reports: Record<string, unknown>[] = [];
   for (;;) {
     const frame = await agent.next(stream);
     if (frame.type === type.stdout) stdout.push(frame.payload);
     else if (frame.type === type.stderr) stderr.push(frame.payload);
+    else if (frame.type === type.report) reports.push(parse(frame));
     else if (frame.type === type.exit || frame.type === type.error)
       return {
         stdout: Buffer.concat(stdout),
         stderr: Buffer.concat(stderr),
+        reports,
         end: parse(frame),
         ended: frame.type === type.exit ? "exit" : "error",
       };

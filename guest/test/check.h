@@ -27,6 +27,7 @@ struct suite {
         }                                                                                          \
     } while (0)
 
-extern const struct suite frame_suite, conn_suite, json_suite, capture_suite, spool_suite;
+extern const struct suite frame_suite, conn_suite, json_suite, capture_suite, spool_suite,
+    last_line_suite, space_suite, limits_suite;
 
 #endif

@@ -8,7 +8,7 @@ mkdir -p "$build"
 flags=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wconversion -g -O1 '-fsanitize=address,undefined'
   -fno-sanitize-recover=all -fno-omit-frame-pointer)
 agent=guest/agent
-pure=("$agent"/wire/{frame,conn,json,json-writer}.c "$agent"/run/{capture,spool}.c "$agent"/file/path.c "$agent"/console.c)
+pure=("$agent"/wire/{frame,conn,json,json-writer,utf8}.c "$agent"/run/{capture,free-memory,last-line,limits,spool}.c "$agent"/file/{path,space}.c "$agent"/console.c)
 
 gcc "${flags[@]}" -o "$build/unit" guest/test/*.c "${pure[@]}"
 gcc "${flags[@]}" '-DAGENT_BUILD="0123456789abcdef"' -o "$build/agent" "$agent"/*.c "$agent"/*/*.c

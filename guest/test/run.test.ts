@@ -151,6 +151,9 @@ describe("requests", () => {
       { max_output_bytes: 1_048_577 },
       { max_output_bytes: null },
       { stdin: 1 },
+      { spool: 1 },
+      { report_ms: 49 },
+      { report_ms: 60_001 },
       { cwd: "/".repeat(5000) },
     ]) {
       const stream = agent.newStream();
@@ -190,6 +193,22 @@ describe.each(waysToFindProcesses)("processes of a $name", ({ directory }) => {
     await agent.next(killed);
     agent.send(type.kill, killed, { signal: 9 });
     expect((await endRun(agent, killed)).end).toMatchObject({ signal: 9, killed: true, timed_out: false });
+  });
+
+  test("what a killed run printed is there, and its children have no file to go on with", async () => {
+    await using agent = await AgentProcess.open(directory());
+    const stream = startRun(agent, "sleep 1000 & seq 5; echo ready; cat /dev/zero | tail -c 1", {
+      timeoutMs: 60_000,
+    });
+    while (!(await agent.next(stream)).payload.toString().endsWith("ready\n"));
+    agent.send(type.kill, stream, { signal: 9 });
+    expect((await endRun(agent, stream)).end).toMatchObject({
+      signal: 9,
+      background: 0,
+      stdout_bytes: 16,
+      stdout_path: null,
+      stderr_path: null,
+    });
   });
 
   test("a background child holds nothing up, lives on, and its output goes to the file", async () => {

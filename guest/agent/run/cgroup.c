@@ -1,5 +1,6 @@
 #include "cgroup.h"
 #include "../console.h"
+#include "limits.h"
 #include "session-members.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -8,14 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
-enum { BYTES_PER_PROCESS = 256 * 1024 };
+enum { HIGHEST_CPU_WEIGHT = 10000 };
 
 static int root_fd = -1;
-static uint64_t pids_per_run = CGROUP_MAX_PIDS;
+static struct limits limits;
 
 static bool write_at(int directory, const char *name, const char *text) {
     int fd = openat(directory, name, O_WRONLY | O_CLOEXEC);
@@ -45,29 +46,18 @@ static size_t read_at(int directory, const char *name, char *text, size_t size) 
 
 // A controller that is missing (tests on a host) costs its limit, not the runs.
 static void enable_controllers(int directory) {
-    if (!write_at(directory, "cgroup.subtree_control", "+memory"))
-        console_error("no memory controller");
-    if (!write_at(directory, "cgroup.subtree_control", "+pids"))
-        console_error("no pids controller");
+    // With cpu the runs share with each other and with the agent, not their processes.
+    static const char *const controllers[] = {"+memory", "+pids", "+cpu"};
+    for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++)
+        if (!write_at(directory, "cgroup.subtree_control", controllers[i]))
+            console_log("no cgroup controller: %s", controllers[i] + 1);
 }
 
-// All runs together leave the agent and the kernel an eighth of the memory, so a run that takes too
-// much is killed in its cgroup while the agent goes on; a process costs about 170 KiB of the
-// kernel's memory, so a fork bomb ends before the memory does.
-static void limit_all_runs(int directory) {
-    struct sysinfo system;
-    char limit[32];
-    if (sysinfo(&system) != 0)
-        return;
-    uint64_t total = (uint64_t)system.totalram * system.mem_unit;
-    snprintf(limit, sizeof limit, "%llu", (unsigned long long)(total - total / 8));
-    bool limited = write_at(directory, "memory.max", limit);
-    uint64_t pids = total / BYTES_PER_PROCESS;
-    if (pids / 2 < pids_per_run)
-        pids_per_run = pids / 2; // one run cannot keep the others from starting
-    snprintf(limit, sizeof limit, "%llu", (unsigned long long)pids);
-    if (!write_at(directory, "pids.max", limit) || !limited)
-        console_error("runs have no common limit");
+// Fails without the limit's controller, which was logged at the start.
+static void limit(int directory, const char *name, uint64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    write_at(directory, name, text);
 }
 
 bool cgroup_setup(const char *directory) {
@@ -84,7 +74,9 @@ bool cgroup_setup(const char *directory) {
     if (root_fd < 0)
         return false;
     enable_controllers(root_fd);
-    limit_all_runs(root_fd);
+    limits = limits_here();
+    limit(root_fd, "memory.max", limits.memory_bytes);
+    limit(root_fd, "pids.max", limits.pids);
     return true;
 }
 
@@ -96,7 +88,7 @@ bool cgroup_create(struct cgroup *cgroup, uint64_t run) {
     *cgroup = (struct cgroup){.fd = -1, .run = run};
     if (root_fd < 0)
         return true;
-    char name[32], limit[32];
+    char name[32];
     run_name(name, run);
     if (mkdirat(root_fd, name, 0755) != 0)
         return false;
@@ -107,16 +99,15 @@ bool cgroup_create(struct cgroup *cgroup, uint64_t run) {
         errno = error_number;
         return false;
     }
-    snprintf(limit, sizeof limit, "%llu", (unsigned long long)pids_per_run);
-    // Fails without the pids controller, which was logged at the start.
-    write_at(cgroup->fd, "pids.max", limit);
+    limit(cgroup->fd, "memory.max", limits.run_memory_bytes);
+    limit(cgroup->fd, "pids.max", limits.run_pids);
     return true;
 }
 
 // Calls `visit` for each process; returns how many there are.
 static size_t each_process(const struct cgroup *cgroup, void (*visit)(pid_t pid, int argument),
                            int argument) {
-    static char pids[CGROUP_MAX_PIDS * 8];
+    static char pids[LIMITS_MOST_PIDS * 8];
     size_t count = 0;
     read_at(cgroup->fd, "cgroup.procs", pids, sizeof pids);
     char *rest = pids;
@@ -136,10 +127,21 @@ static void signal_one(pid_t pid, int signal_number) {
         console_error("kill");
 }
 
-void cgroup_kill(const struct cgroup *cgroup) {
-    if (cgroup->fd < 0)
+// Dying takes processor time: the run goes before the others, and its shell, whose end the host
+// waits for, before the rest of it.
+static void hurry(const struct cgroup *cgroup, pid_t shell) {
+    limit(cgroup->fd, "cpu.weight", HIGHEST_CPU_WEIGHT);
+    if (shell > 0 && setpriority(PRIO_PROCESS, (id_t)shell, -20) != 0)
+        console_error("setpriority");
+}
+
+void cgroup_kill(const struct cgroup *cgroup, pid_t shell) {
+    if (cgroup->fd < 0) {
         session_signal(cgroup->session, SIGKILL);
-    else if (!write_at(cgroup->fd, "cgroup.kill", "1"))
+        return;
+    }
+    hurry(cgroup, shell);
+    if (!write_at(cgroup->fd, "cgroup.kill", "1"))
         each_process(cgroup, signal_one, SIGKILL);
 }
 
@@ -154,12 +156,27 @@ size_t cgroup_count(const struct cgroup *cgroup) {
     return cgroup->fd < 0 ? session_count(cgroup->session) : each_process(cgroup, NULL, 0);
 }
 
-bool cgroup_was_oom_killed(const struct cgroup *cgroup) {
+// Whether the counter `name` of an events file is above zero.
+static bool counted(const struct cgroup *cgroup, const char *file, const char *name) {
     char events[512];
-    if (cgroup->fd < 0 || read_at(cgroup->fd, "memory.events", events, sizeof events) == 0)
+    if (cgroup->fd < 0)
         return false;
-    const char *line = strstr(events, "oom_kill ");
-    return line != NULL && strtol(line + strlen("oom_kill "), NULL, 10) > 0;
+    read_at(cgroup->fd, file, events, sizeof events);
+    char *rest = events;
+    for (char *line = strtok_r(events, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length) == 0 && line[length] == ' ')
+            return strtoull(line + length, NULL, 10) > 0;
+    }
+    return false;
+}
+
+bool cgroup_was_oom_killed(const struct cgroup *cgroup) {
+    return counted(cgroup, "memory.events", "oom_kill");
+}
+
+bool cgroup_ran_out_of_pids(const struct cgroup *cgroup) {
+    return counted(cgroup, "pids.events", "max");
 }
 
 bool cgroup_remove(struct cgroup *cgroup) {

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { CGROUP_MAX_PIDS = 4096 };
-
 // The processes of one run.
 struct cgroup {
     int fd; // the run's directory, -1 without cgroups
@@ -16,17 +14,20 @@ struct cgroup {
     pid_t session; // the shell's pid
 };
 
-// Creates `directory` in a cgroup v2 tree and turns on what runs need. False: no cgroups from now
-// on.
+// Creates `directory` in a cgroup v2 tree, for all runs together, and limits them. False: no
+// cgroups from now on.
 bool cgroup_setup(const char *directory);
 
 // False with errno set.
 bool cgroup_create(struct cgroup *cgroup, uint64_t run);
-void cgroup_kill(const struct cgroup *cgroup);
+// `shell` is 0 once it was reaped.
+void cgroup_kill(const struct cgroup *cgroup, pid_t shell);
 void cgroup_signal(const struct cgroup *cgroup, int signal_number);
 // Living processes, not counting zombies.
 size_t cgroup_count(const struct cgroup *cgroup);
+// By its own limit or the guest's.
 bool cgroup_was_oom_killed(const struct cgroup *cgroup);
+bool cgroup_ran_out_of_pids(const struct cgroup *cgroup);
 // False while processes live in it. Afterwards the cgroup is gone.
 bool cgroup_remove(struct cgroup *cgroup);
 

@@ -9,7 +9,7 @@ static void describe_output(struct json_writer *writer, const struct output *out
     snprintf(name, sizeof name, "%s_head_bytes", output->name);
     json_integer(writer, name, (int64_t)output->capture.head_bytes);
     snprintf(name, sizeof name, "%s_path", output->name);
-    json_string(writer, name, output->spool == NULL ? NULL : spool_path(output->spool));
+    json_string(writer, name, output_path(output));
     snprintf(name, sizeof name, "%s_spool_complete", output->name);
     json_bool(writer, name, output->spool != NULL && spool_is_complete(output->spool));
 }
@@ -28,6 +28,8 @@ void run_send_exit(const struct run *run) {
     json_bool(&writer, "timed_out", run->timed_out);
     json_bool(&writer, "killed", run->kill_requested && !exited && !run->timed_out);
     json_bool(&writer, "oom_killed", run->oom_killed);
+    json_bool(&writer, "pids_exhausted", run->pids_exhausted);
+    json_bool(&writer, "overlay_full", run->overlay_full);
     json_integer(&writer, "duration_us", (int64_t)(run->ended_us - run->started_us));
     json_integer(&writer, "background", (int64_t)run->background);
     describe_output(&writer, &run->out);

@@ -23,7 +23,7 @@ void run_prepare(struct run *run) {
 }
 
 const char *run_accept(struct run *run, const struct json_object *request) {
-    int64_t command_bytes = 0, timeout_ms = 0, max_output_bytes = -1;
+    int64_t command_bytes = 0, timeout_ms = 0, max_output_bytes = -1, report_ms = 0;
     const char *cwd = "/root";
     if (!json_get_integer(request, "command_bytes", 1, RUN_MAX_COMMAND_BYTES, &command_bytes) ||
         command_bytes == 0)
@@ -37,11 +37,17 @@ const char *run_accept(struct run *run, const struct json_object *request) {
         return "max_output_bytes is not 0 to 1048576";
     if (!json_get_bool(request, "stdin", &run->wants_stdin))
         return "stdin is not a boolean";
+    if (!json_get_bool(request, "spool", &run->wants_spool))
+        return "spool is not a boolean";
+    if (!json_get_integer(request, "report_ms", 0, REPORT_MAX_MS, &report_ms) ||
+        (report_ms > 0 && report_ms < REPORT_MIN_MS))
+        return "report_ms is not 0 or 50 to 60000";
     if (!json_get_string(request, "cwd", &cwd) || !path_resolve(run->cwd, cwd))
         return "cwd is not a path of 1 to 4095 bytes";
     run->command_bytes = (size_t)command_bytes;
     run->timeout_us = (uint64_t)timeout_ms * 1000;
     run->max_output_bytes = (size_t)max_output_bytes;
+    report_init(&run->report, (uint64_t)report_ms * 1000, run->wants_spool);
     run->command = malloc(run->command_bytes + 1);
     if (run->command == NULL)
         return "there is no memory for the command";
@@ -114,6 +120,13 @@ static void adopt_pipes(struct run *run, struct pipes *pipes) {
     capture_init(&run->out.capture, run->max_output_bytes);
     capture_init(&run->err.capture, run->max_output_bytes);
     run->out.run = run->err.run = run->number;
+    if (run->report.interval_us > 0)
+        run->out.line = run->err.line = &run->report.line;
+    run->err.line_stream = 1;
+    if (run->wants_spool) {
+        output_spool(&run->out);
+        output_spool(&run->err);
+    }
     output_open(&run->out, pipes->out[0], run_stdout_ended);
     output_open(&run->err, pipes->err[0], run_stderr_ended);
     if (pipes->in[1] >= 0)

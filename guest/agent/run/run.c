@@ -1,5 +1,5 @@
 #include "run.h"
-#include "../file/path.h"
+#include "../file/space.h"
 #include "run-exit.h"
 #include "run-start.h"
 #include <errno.h>
@@ -21,6 +21,7 @@ static void run_free(struct run *run) {
         }
     }
     timer_stop(&run->timer);
+    report_stop(&run->report);
     if (run->stream.link != NULL)
         stream_detach(&run->stream);
     output_close(&run->out);
@@ -32,7 +33,7 @@ static void run_free(struct run *run) {
 
 static void kill_all(struct run *run) {
     run->cgroup_killed = true;
-    cgroup_kill(&run->cgroup);
+    cgroup_kill(&run->cgroup, run->pid);
 }
 
 // A run nobody waits for goes when its last pipe and its last process are gone.
@@ -45,6 +46,7 @@ static void free_if_over(struct run *run) {
 static void linger(struct run *run) {
     run->state = RUN_LINGERING;
     timer_stop(&run->timer);
+    report_stop(&run->report);
     input_close(&run->in);
     run->out.frozen = run->err.frozen = true;
     // What was shown is not needed again; a spool goes on while its pipe is open.
@@ -70,11 +72,15 @@ static void conclude(struct run *run) {
         return;
     timer_stop(&run->timer);
     run->state = RUN_SENDING;
-    output_drain(&run->out);
-    output_drain(&run->err);
-    // Killed processes may take a moment to go, but none of them lives on.
+    // Killed processes may take a moment to go, but none of them lives on or writes.
+    void (*take_rest)(struct output *) = run->cgroup_killed ? output_end : output_drain;
+    take_rest(&run->out);
+    take_rest(&run->err);
     run->background = run->cgroup_killed ? 0 : cgroup_count(&run->cgroup);
     run->oom_killed = cgroup_was_oom_killed(&run->cgroup);
+    run->pids_exhausted = cgroup_ran_out_of_pids(&run->cgroup);
+    struct statvfs space;
+    run->overlay_full = statvfs("/", &space) == 0 && space_is_full(&space);
     output_freeze(&run->out);
     output_freeze(&run->err);
     input_close(&run->in);
@@ -116,18 +122,22 @@ static void shell_ended(struct run *run, int wait_status) {
     output_drain(&run->err);
     bool ended = run->out.watch.fd < 0 && run->err.watch.fd < 0;
     // Without other processes nobody can write any more.
-    if (ended || cgroup_count(&run->cgroup) == 0)
+    if (ended || run->cgroup_killed || cgroup_count(&run->cgroup) == 0)
         conclude(run);
     else
         timer_start(&run->timer, DRAIN_US, on_drained);
 }
 
 void run_reaped(pid_t pid, int wait_status) {
+    for (struct run *run = runs; run != NULL; run = run->next)
+        if (run->pid == pid)
+            shell_ended(run, wait_status);
+}
+
+void run_sweep(void) {
     struct run *next;
     for (struct run *run = runs; run != NULL; run = next) {
         next = run->next;
-        if (run->pid == pid)
-            shell_ended(run, wait_status);
         free_if_over(run);
     }
 }
@@ -208,6 +218,8 @@ static bool run_pump(struct stream *stream) {
     struct run *run = (struct run *)stream;
     bool all_sent = output_send(&run->out, stream->link, FRAME_STDOUT, stream->id);
     all_sent &= output_send(&run->err, stream->link, FRAME_STDERR, stream->id);
+    if (run->state != RUN_RECEIVING)
+        all_sent &= report_send(&run->report, &run->out, &run->err, stream->link, stream->id);
     if (run->state != RUN_SENDING || !all_sent)
         return !all_sent;
     run_send_exit(run);

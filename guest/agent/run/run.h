@@ -7,6 +7,7 @@
 #include "cgroup.h"
 #include "input.h"
 #include "output.h"
+#include "report.h"
 #include <sys/types.h>
 
 enum {
@@ -31,18 +32,20 @@ struct run {
     uint64_t number;
     char *command; // NULL once started
     size_t command_bytes, command_received;
-    bool wants_stdin;
+    bool wants_stdin, wants_spool;
     char cwd[4096];
     uint64_t timeout_us;
     size_t max_output_bytes;
     struct cgroup cgroup;
     struct output out, err;
     struct input in;
+    struct report report;
     struct timer timer; // the deadline, then the end of draining
     pid_t pid;          // 0 once reaped
     int wait_status;
     uint64_t started_us, ended_us;
-    bool timed_out, kill_requested, cgroup_killed, oom_killed;
+    bool timed_out, kill_requested, cgroup_killed;
+    bool oom_killed, pids_exhausted, overlay_full; // known when it ended
     size_t background;
     struct run *next;
 };
@@ -51,5 +54,8 @@ void run_open(struct link *link, uint32_t stream, const struct json_object *requ
 
 // A child of the agent ended.
 void run_reaped(pid_t pid, int wait_status);
+
+// Some children ended: forgets the runs of which nothing is left.
+void run_sweep(void);
 
 #endif

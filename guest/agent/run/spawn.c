@@ -106,8 +106,10 @@ static void child_descriptors_setup(const struct spawn_request *request, int com
         child_fail(SPAWN_PREPARE);
 }
 
-// The agent protects itself from the OOM killer; what it starts is fair game.
-static void child_expose_to_oom(void) {
+// The agent goes before its runs and is spared by the OOM killer; what it starts is like any other.
+static void child_become_ordinary(void) {
+    if (setpriority(PRIO_PROCESS, 0, 0) != 0)
+        child_fail(SPAWN_PREPARE);
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -123,7 +125,7 @@ noreturn static void child_main(const struct spawn_request *request, int command
     if (sigprocmask(SIG_SETMASK, &none, NULL) != 0 || setsid() < 0)
         child_fail(SPAWN_PREPARE);
     umask(022);
-    child_expose_to_oom();
+    child_become_ordinary();
     child_descriptors_setup(request, command_fd);
     if (chdir(request->cwd) != 0)
         child_fail(SPAWN_CWD);

@@ -1,16 +1,22 @@
 #include "spool.h"
 #include "../console.h"
 #include "../file/path.h"
+#include "free-memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { QUOTA_BYTES = 64 << 20, FREE_SPACE_SHARE = 4, MAX_FILES = 512, SPOOL_PATH_BYTES = 256 };
+enum {
+    QUOTA_BYTES = 64 << 20,
+    FREE_MEMORY_SHARE = 4,
+    ASK_EACH_BYTES = 1 << 20,
+    MAX_FILES = 512,
+    SPOOL_PATH_BYTES = 256,
+};
 
 struct spool {
     char path[SPOOL_PATH_BYTES];
@@ -35,13 +41,19 @@ void spool_set_quota(uint64_t bytes) {
     quota_bytes = bytes;
 }
 
-// In the guest all file systems share the memory that / may use.
+// The answer takes the kernel as long as writing many bytes: it holds until some more were written,
+// or a file begins.
+static uint64_t memory_share, asked_at_bytes;
+
+static void ask_memory(void) {
+    memory_share = free_memory_bytes() / FREE_MEMORY_SHARE;
+    asked_at_bytes = total_bytes;
+}
+
 static uint64_t quota(void) {
-    struct statvfs space;
-    if (statvfs("/", &space) != 0)
-        return quota_bytes;
-    uint64_t share = (uint64_t)space.f_bavail * space.f_frsize / FREE_SPACE_SHARE;
-    return share < quota_bytes ? share : quota_bytes;
+    if (total_bytes < asked_at_bytes || total_bytes - asked_at_bytes >= ASK_EACH_BYTES)
+        ask_memory();
+    return memory_share < quota_bytes ? memory_share : quota_bytes;
 }
 
 static void unlist(struct spool *spool) {
@@ -97,6 +109,7 @@ struct spool *spool_create(uint64_t run, const char *name) {
         free(spool);
         return NULL;
     }
+    ask_memory();
     spool->complete = true;
     struct spool **end = &oldest;
     while (*end != NULL)

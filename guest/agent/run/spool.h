@@ -17,7 +17,7 @@ void spool_set_quota(uint64_t bytes);
 // `<root>/<run>/<name>`. NULL, after a line on the console, when it cannot be created.
 struct spool *spool_create(uint64_t run, const char *name);
 
-// Appends. Over the quota (64 MiB over all runs, or a quarter of what is free on /) the files of
+// Appends. Over the quota (64 MiB over all runs, or a quarter of the free memory) the files of
 // the oldest finished runs are removed; when there are none the bytes are dropped and the spool is
 // no longer complete.
 void spool_write(struct spool *spool, const uint8_t *bytes, size_t length);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static const char features[] = "run put get cloned stdin spool";
+static const char features[] = "run put get cloned stdin spool report";
 
 // One request is parsed at a time, on one thread.
 static struct json_object request;

@@ -30,6 +30,7 @@ enum frame_type {
     FRAME_OK = 0x80,
     FRAME_STDOUT = 0x91,
     FRAME_STDERR = 0x92,
+    FRAME_REPORT = 0x93,
     FRAME_EXIT = 0x95,
     FRAME_ERROR = 0xff,
 };

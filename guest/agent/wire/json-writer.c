@@ -1,4 +1,5 @@
 #include "json-writer.h"
+#include "utf8.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,25 +42,10 @@ void json_null(struct json_writer *writer, const char *name) {
     append(writer, "%s\"%s\":null", separator(writer), name);
 }
 
-// Length of the UTF-8 sequence at `at`, 0 when there is none.
-static size_t utf8_length(const uint8_t *at) {
-    size_t length = at[0] < 0x80                    ? 1
-                    : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
-                    : (at[0] & 0xf0) == 0xe0        ? 3
-                    : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
-                                                    : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    bool outside = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-    return overlong || outside ? 0 : length;
-}
-
 static bool append_text(struct json_writer *writer, const char *value) {
     const uint8_t *at = (const uint8_t *)value;
-    while (*at != 0) {
-        size_t length = utf8_length(at);
+    for (const uint8_t *end = at + strlen(value); at < end;) {
+        size_t length = utf8_length(at, (size_t)(end - at));
         bool fits;
         if (length == 0)
             fits = append(writer, "?");
