@@ -7,6 +7,7 @@ import { listBases } from "../vm/inspect-bases.ts";
 import { findJail } from "../vm/jail.ts";
 import { findQemu } from "../vm/qemu/find-qemu.ts";
 import { RuntimeDirectory } from "../vm/runtime-directory.ts";
+import { cgroupObstacle, ownCgroup } from "../vm/vm-cgroups.ts";
 import { carrierInUse } from "../vsock/connect.ts";
 import type { Check, Finding } from "./doctor.ts";
 
@@ -67,13 +68,17 @@ async function checkAcceleration(): Promise<Finding> {
 }
 
 async function checkJail(): Promise<Finding> {
-  const kind = await findJail();
-  if (kind === "bwrap") return { status: "ok", what: "VMs run inside bubblewrap" };
-  const fix = "install bubblewrap and allow user namespaces";
-  if (kind === "setpriv") {
-    return { status: "warn", what: `VMs end with the server, but run without bubblewrap; ${fix}` };
-  }
-  return { status: "warn", what: `VMs run without bubblewrap and outlive a server that is killed; ${fix}` };
+  const { kind, gaps } = await findJail(await findQemu());
+  if (gaps.length > 0) return { status: "warn", what: `${kind}: ${gaps.join("; ")}` };
+  const obstacle = cgroupObstacle(ownCgroup());
+  const bounded =
+    obstacle === null ? "" : `. Their memory is bounded by address space only, since ${obstacle}`;
+  const asRoot =
+    process.getuid?.() === 0 ? ". As root its user id outside is still 0; prefer a plain user" : "";
+  return {
+    status: "ok",
+    what: `VMs run inside bubblewrap, as nobody, with QEMU's own files and under limits${bounded}${asRoot}`,
+  };
 }
 
 function checkCarrier(): Finding {

@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { jailArgv } from "./jail.ts";
 import type { OpenBase } from "./open-base.ts";
 import { cloneArgv } from "./qemu/argv.ts";
 import { loadState } from "./qemu/migration.ts";
 import type { RuntimeDirectory } from "./runtime-directory.ts";
 import { Vm } from "./vm.ts";
+import type { VmCgroups } from "./vm-cgroups.ts";
 import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 import { Vmm } from "./vmm.ts";
@@ -16,11 +16,13 @@ export async function cloneBase(
   runtime: RuntimeDirectory,
   signal: AbortSignal,
   deadlines = VM_DEADLINES,
+  cgroups: VmCgroups | null = null,
 ): Promise<Vm> {
   signal.throwIfAborted();
   const dir = runtime.createVmDirectory();
   try {
-    const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal, deadlines);
+    const cgroup = cgroups?.create(base.spec) ?? null;
+    const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal, deadlines, cgroup);
     try {
       await loadState(vmm.qmp, base.paths.statePath, deadlines.restoreMs, signal);
       return new Vm(vmm, dir, base.manifest.agentBuild, deadlines);
@@ -40,12 +42,12 @@ export async function cloneBase(
 }
 
 function cloneCommand({ qemu, jail, spec, paths, image }: OpenBase, vmDir: string): string[] {
-  const jailed = jailArgv(jail, {
-    prefix: qemu.prefix,
+  const jailed = jail.argv({
     readOnlyPaths: [paths.dir, image.rootfsPath],
     writablePaths: [vmDir],
     devicePaths: spec.acceleration === "kvm" ? ["/dev/kvm"] : [],
     net: spec.net,
+    memoryBytes: spec.memoryBytes,
   });
   return [...jailed, qemu.path, ...cloneArgv(spec, vmDir, dirname(paths.memoryPath))];
 }

@@ -11,6 +11,8 @@ import { hasRoomForSpareClone } from "./host-memory.ts";
 import { findGround, type OpenBase, openBase } from "./open-base.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import type { Vm } from "./vm.ts";
+import { VmCgroups } from "./vm-cgroups.ts";
+import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 
 /** Longest a caller waits for a base that is being built; the build itself goes on */
@@ -43,6 +45,8 @@ export class CloneSource implements AsyncDisposable {
   /** Which base a pooled clone is of */
   readonly #baseMarks = new WeakMap<Vm, string>();
   #runtime: RuntimeDirectory | null = null;
+  /** Null before the first clone, and where there are none */
+  #cgroups: VmCgroups | null = null;
   #supply: Promise<Supply> | null = null;
 
   constructor(config: Config, log: Logger) {
@@ -68,6 +72,7 @@ export class CloneSource implements AsyncDisposable {
     await this.#pool[Symbol.asyncDispose]();
     await this.#supply?.catch(() => undefined);
     this.#runtime?.[Symbol.dispose]();
+    this.#cgroups?.[Symbol.dispose]();
   }
 
   /** Clones of a base that was replaced meanwhile are not given out. */
@@ -87,7 +92,7 @@ export class CloneSource implements AsyncDisposable {
 
   async #cloneAwake(base: OpenBase, signal: AbortSignal, progress?: (message: string) => void): Promise<Vm> {
     progress?.("cloning the base");
-    const vm = await cloneBase(base, this.#openRuntime(), signal);
+    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups);
     try {
       progress?.("waking the clone");
       await vm.awaken(signal);
@@ -108,7 +113,7 @@ export class CloneSource implements AsyncDisposable {
       );
     }
     const { base, baseMark } = await this.#ready({ signal });
-    const vm = await cloneBase(base, this.#openRuntime(), signal);
+    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups);
     this.#baseMarks.set(vm, baseMark);
     try {
       await vm.exerciseAndPause(signal);
@@ -149,12 +154,10 @@ export class CloneSource implements AsyncDisposable {
   async #openOrBuild(): Promise<Supply> {
     const name = baseNameFor(this.#config);
     const ground = await findGround(this.#config);
-    if (ground.jail !== "bwrap") {
-      this.#log.warn(
-        { jail: ground.jail },
-        "bubblewrap does not work here: VMMs are confined by QEMU's seccomp filter only",
-      );
-    }
+    const { kind, gaps } = ground.jail;
+    if (gaps.length > 0)
+      this.#log.warn({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
+    this.#cgroups ??= process.platform === "linux" ? VmCgroups.open() : null;
     const signal = this.#lifetime.signal;
     const base =
       (await openBase(this.#config, ground, name, signal)) ??

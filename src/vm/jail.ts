@@ -1,78 +1,115 @@
-import { dirname } from "node:path";
+import { type BubblewrapOptions, bubblewrapArgv, bubblewrapChoices } from "./jail-bubblewrap.ts";
+import { limitsArgv } from "./jail-limits.ts";
+import type { JailRequest } from "./jail-request.ts";
+import { broadRoot, minimalRoot } from "./jail-root.ts";
+import type { QemuProgram } from "./qemu/find-qemu.ts";
+import { seatbeltArgv } from "./seatbelt.ts";
 
 /** How a VMM is confined and bound to the server's life. */
-export type JailKind = "bwrap" | "setpriv" | "none";
+export type JailKind = "bwrap" | "setpriv" | "seatbelt" | "none";
 
-export interface JailRequest {
-  /** The VMM's prefix, such as "/usr" */
-  prefix: string;
-  /** Paths the VMM may read */
-  readOnlyPaths: string[];
-  /** Directories the VMM may write */
-  writablePaths: string[];
-  /** Devices it needs, such as "/dev/kvm" */
-  devicePaths: string[];
-  /** Reach the host's network: only for a machine with a network card */
-  net: boolean;
+export interface Jail {
+  kind: JailKind;
+  /** What it lacks here, each the end of the sentence "VMMs are confined less than they could be: …" */
+  gaps: string[];
+  /** Argv in front of the VMM's own. With bwrap and setpriv the kernel kills the VMM when the server dies. */
+  argv: (request: JailRequest) => string[];
 }
 
-/** Argv in front of the VMM's own. In every kind but "none" the kernel kills the VMM when the server dies. */
-export function jailArgv(kind: JailKind, request: JailRequest): string[] {
-  switch (kind) {
-    case "bwrap":
-      return bubblewrapArgv(request);
-    case "setpriv":
-      return ["setpriv", "--pdeathsig", "KILL", "--no-new-privs", "--"];
-    case "none":
-      return [];
-  }
-}
+const NO_VIEW_OF_ITS_OWN =
+  "bubblewrap does not work here, so QEMU sees the files, processes and network this user sees; " +
+  "its seccomp filter, no_new_privs and limits remain. Install bubblewrap and allow user namespaces";
+const OUTLIVES = "QEMU outlives a server that is killed";
+const NO_LIMITS = "prlimit is missing (package util-linux), so QEMU has the limits of this user";
 
-function bubblewrapArgv(request: JailRequest): string[] {
-  const outsideUsr = request.prefix !== "/usr" && !request.prefix.startsWith("/usr/");
-  return [
-    ...["bwrap", "--die-with-parent", "--unshare-all", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"],
-    ...(request.net ? ["--share-net"] : []),
-    ...["--ro-bind", "/usr", "/usr"],
-    ...["lib", "lib64", "bin", "sbin"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
-    ...["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"],
-    ...["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"],
-    ...(request.net ? ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : []),
-    ...["--proc", "/proc", "--dev", "/dev"],
-    ...(outsideUsr ? readOnly(dirname(request.prefix)) : []),
-    ...request.devicePaths.flatMap((path) => ["--dev-bind", path, path]),
-    ...request.readOnlyPaths.flatMap(readOnly),
-    ...request.writablePaths.flatMap((path) => ["--bind", path, path]),
-    ...["--chdir", "/", "--"],
-  ];
-}
+let known: Promise<Jail> | null = null;
 
-function readOnly(path: string): string[] {
-  return ["--ro-bind", path, path];
-}
-
-let known: Promise<JailKind> | null = null;
-
-/** The strongest jail that works here, found by trying it. Asked once per process. */
-export function findJail(): Promise<JailKind> {
-  known ??= tryJails();
+/** The strongest jail that works here, found by starting `qemu` in it. Asked once per process. */
+export function findJail(qemu: QemuProgram): Promise<Jail> {
+  known ??= tryJails(qemu);
   return known;
 }
 
-async function tryJails(): Promise<JailKind> {
-  if (process.platform !== "linux") return "none";
+async function tryJails(qemu: QemuProgram): Promise<Jail> {
+  for await (const jail of candidates(qemu)) if (await startsIn(jail, qemu)) return jail;
+  return { kind: "none", gaps: [NO_VIEW_OF_ITS_OWN, OUTLIVES], argv: () => [] };
+}
+
+/** From the strongest to the weakest. */
+async function* candidates(qemu: QemuProgram): AsyncGenerator<Jail> {
+  if (process.platform === "darwin") yield seatbeltJail(qemu);
+  if (process.platform !== "linux") return;
+  const limits = Bun.which("prlimit");
+  const limited = (argv: (request: JailRequest) => string[]) => (request: JailRequest) => [
+    ...(limits === null ? [] : limitsArgv(limits, request)),
+    ...argv(request),
+  ];
+  const missing = limits === null ? [NO_LIMITS] : [];
+  const bubblewrap = Bun.which("bwrap");
+  if (bubblewrap !== null) {
+    const options = bubblewrapChoices(bubblewrap, await minimalRoot(qemu), broadRoot(qemu));
+    for (const option of options) yield bubblewrapJail(option, missing, limited);
+  }
+  const setpriv = Bun.which("setpriv");
+  if (setpriv === null) return;
+  yield {
+    kind: "setpriv",
+    gaps: [NO_VIEW_OF_ITS_OWN, ...missing],
+    argv: limited(() => [setpriv, "--pdeathsig", "KILL", "--no-new-privs", ...withoutCapabilities(), "--"]),
+  };
+}
+
+function bubblewrapJail(
+  options: BubblewrapOptions,
+  missing: string[],
+  limited: (argv: Jail["argv"]) => Jail["argv"],
+): Jail {
+  return {
+    kind: "bwrap",
+    gaps: [...options.gaps, ...missing],
+    argv: limited((request) => bubblewrapArgv(options, request)),
+  };
+}
+
+function seatbeltJail(qemu: QemuProgram): Jail {
+  return { kind: "seatbelt", gaps: [OUTLIVES], argv: (request) => seatbeltArgv(qemu, request) };
+}
+
+/** Only root has any to lose: without a bounding set the kernel gives it none at the next exec. */
+function withoutCapabilities(): string[] {
+  return process.getuid?.() === 0 ? ["--bounding-set=-all", "--inh-caps=-all"] : [];
+}
+
+/** Whether QEMU gets as far as its monitor, which takes its libraries, accelerator and firmware. */
+async function startsIn(jail: Jail, qemu: QemuProgram): Promise<boolean> {
   const request: JailRequest = {
-    prefix: "/usr",
     readOnlyPaths: [],
     writablePaths: [],
     devicePaths: [],
     net: false,
+    memoryBytes: 128 * 1_048_576,
   };
-  for (const kind of ["bwrap", "setpriv"] as const) {
-    const argv = [...jailArgv(kind, request), "true"];
-    if (Bun.which(argv[0]!) === null) continue;
-    const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
-    if ((await child.exited) === 0) return kind;
-  }
-  return "none";
+  const machine = process.arch === "arm64" ? "virt" : "microvm";
+  const argv = [
+    "-M",
+    machine,
+    "-accel",
+    "tcg,tb-size=16",
+    "-nodefaults",
+    "-no-user-config",
+    "-display",
+    "none",
+  ];
+  const child = Bun.spawn([...jail.argv(request), qemu.path, ...argv, "-S", "-qmp", "stdio"], {
+    stdin: new Blob(['{"execute":"qmp_capabilities"}{"execute":"quit"}\n']),
+    stdout: "ignore",
+    stderr: "ignore",
+    env: {},
+    timeout: TRIAL_DEADLINE_MS,
+    killSignal: "SIGKILL",
+  });
+  return (await child.exited) === 0;
 }
+
+/** Far beyond what a loaded machine needs; then the next weaker jail is tried */
+const TRIAL_DEADLINE_MS = 20_000;

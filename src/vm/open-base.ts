@@ -11,7 +11,7 @@ import {
 } from "./base-manifest.ts";
 import { type BasePaths, basePaths } from "./base-store.ts";
 import { findDamage } from "./file-seal.ts";
-import { findJail, type JailKind } from "./jail.ts";
+import { findJail, type Jail } from "./jail.ts";
 import type { Acceleration, MachineSpec } from "./machine-spec.ts";
 import { machineFingerprint } from "./qemu/argv.ts";
 import { findQemu, type QemuProgram } from "./qemu/find-qemu.ts";
@@ -20,7 +20,7 @@ import { VmError } from "./vm-error.ts";
 /** What building and cloning stand on: found once, and the same for every VM of a server. */
 export interface Ground {
   qemu: QemuProgram;
-  jail: JailKind;
+  jail: Jail;
   image: Image;
 }
 
@@ -33,9 +33,9 @@ export interface OpenBase extends Ground {
 }
 
 export async function findGround(config: Config): Promise<Ground> {
-  const image = await openImage(config);
-  const [qemu, jail] = await Promise.all([findQemu(), findJail()]);
-  return { qemu, jail, image };
+  const confined = async (qemu: QemuProgram) => ({ qemu, jail: await findJail(qemu) });
+  const [image, ground] = await Promise.all([openImage(config), findQemu().then(confined)]);
+  return { ...ground, image };
 }
 
 /** Null when there is no base of this name. Rejects with `base_mismatch` or `base_damaged`; such a base is never used. */

@@ -2,7 +2,6 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { within } from "../base/wait.ts";
 import { type BootDeadlines, bootDeadlines } from "./acceleration.ts";
-import { jailArgv } from "./jail.ts";
 import { type BootSource, type MachineSpec, STATE_FILE } from "./machine-spec.ts";
 import type { Ground } from "./open-base.ts";
 import { bootArgv } from "./qemu/argv.ts";
@@ -73,12 +72,12 @@ async function reachReady(
 }
 
 function bootCommand({ qemu, jail, image, spec, buildDir }: WarmGuestRequest, vmDir: string): string[] {
-  const jailed = jailArgv(jail, {
-    prefix: qemu.prefix,
+  const jailed = jail.argv({
     readOnlyPaths: [image.kernelPath, image.initramfsPath, image.rootfsPath],
     writablePaths: [vmDir, buildDir],
     devicePaths: spec.acceleration === "kvm" ? ["/dev/kvm"] : [],
     net: spec.net,
+    memoryBytes: spec.memoryBytes,
   });
   const source: BootSource = { ...image, tscKhz: spec.acceleration === "tcg" ? hostTscKhz() : 0 };
   return [...jailed, qemu.path, ...bootArgv(spec, source, vmDir, buildDir)];

@@ -6,6 +6,7 @@ import { DeadlineError, within } from "../base/wait.ts";
 import { ByteTail } from "./byte-tail.ts";
 import { CONSOLE_SOCKET, QMP_SOCKET } from "./machine-spec.ts";
 import { Qmp } from "./qemu/qmp.ts";
+import type { VmCgroup } from "./vm-cgroups.ts";
 import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 
@@ -27,11 +28,13 @@ export class Vmm implements AsyncDisposable {
   readonly ended: Promise<VmmEnd>;
   readonly #child: Subprocess;
   readonly #listeners: UnixSocketListener<undefined>[];
+  readonly #cgroup: VmCgroup | null;
   readonly #stderr = new ByteTail(STDERR_TAIL_BYTES);
   readonly #sockets = new Set<Socket<undefined>>();
   #stderrDone: Promise<void> = Promise.resolve();
 
-  private constructor(argv: string[], vmDir: string, commandMs: number) {
+  private constructor(argv: string[], vmDir: string, commandMs: number, cgroup: VmCgroup | null) {
+    this.#cgroup = cgroup;
     let qmpSocket: Socket<undefined> | null = null;
     this.qmp = new Qmp((line) => qmpSocket?.write(line), commandMs);
     this.#listeners = [
@@ -53,16 +56,21 @@ export class Vmm implements AsyncDisposable {
     });
   }
 
-  /** Starts QEMU and waits until it takes commands. Nothing is left when it rejects. */
+  /**
+   * Starts QEMU and waits until it takes commands. Nothing is left when it rejects.
+   * Owns the cgroup, which QEMU enters before its guest runs.
+   */
   static async start(
     argv: string[],
     vmDir: string,
     signal?: AbortSignal,
     { greetingMs, commandMs } = VM_DEADLINES,
+    cgroup: VmCgroup | null = null,
   ): Promise<Vmm> {
-    const vmm = new Vmm(argv, vmDir, commandMs);
+    const vmm = new Vmm(argv, vmDir, commandMs, cgroup);
     try {
       await vmm.qmp.open(greetingMs, signal);
+      cgroup?.enter(vmm.pid);
       for (const listener of vmm.#listeners) listener.stop();
       return vmm;
     } catch (error) {
@@ -96,6 +104,7 @@ export class Vmm implements AsyncDisposable {
     } finally {
       for (const listener of this.#listeners) listener.stop(true);
       for (const socket of this.#sockets) socket.terminate();
+      this.#cgroup?.[Symbol.dispose]();
     }
     await this.#stderrDone;
   }
@@ -107,6 +116,7 @@ export class Vmm implements AsyncDisposable {
       return Bun.spawn(argv, { ...stdio, detached: true, env: {} });
     } catch (error) {
       for (const listener of this.#listeners) listener.stop(true);
+      this.#cgroup?.[Symbol.dispose]();
       throw new VmError("vmm_failed", `${argv[0]} could not be started: ${(error as Error).message}`, error);
     }
   }

@@ -8,6 +8,7 @@ const SYNONYMS = /(?<![a-z])(sandbox|container|instance|worker|job|box)(?!of\b)[
 const LEGITIMATE = [
   /no container engine/gi,
   /["'`(\s]-sandbox\b/g,
+  /sandbox-exec\b/g,
   /worker_threads|BUN_TEST_WORKER_ID/g,
   /`test\/[^`]+`/g,
   /https?:\/\/\S+/g,

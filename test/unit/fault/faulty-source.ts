@@ -85,7 +85,7 @@ export class FaultySource implements VmSource {
     return {
       name: "fake",
       qemu: { path, version: "10.0.2", prefix: "/usr" },
-      jail: "none",
+      jail: { kind: "none", gaps: [], argv: () => [] },
       paths: {
         dir,
         memoryPath: inBase("memory.bin"),

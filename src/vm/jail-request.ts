@@ -1,0 +1,13 @@
+/** What one VMM needs of its jail. */
+export interface JailRequest {
+  /** Paths the VMM may read, besides what the program itself needs */
+  readOnlyPaths: string[];
+  /** Directories the VMM may write */
+  writablePaths: string[];
+  /** Devices it needs, such as "/dev/kvm" */
+  devicePaths: string[];
+  /** Reach the host's network: only for a machine with a network card */
+  net: boolean;
+  /** The guest's RAM; the VMM may map that and a fixed amount more */
+  memoryBytes: number;
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { basename } from "node:path";
+import { expectNoVms, vmsOf } from "../support/leftovers.ts";
+import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
+import { StdioClient } from "../support/stdio-client.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { TestServer } from "../support/test-server.ts";
+
+/** A PATH with QEMU and what confines it, but without bubblewrap. */
+class ProgramsWithoutBubblewrap extends TemporaryDirectory {
+  readonly env = { PATH: this.join("bin") };
+
+  constructor() {
+    super();
+    mkdirSync(this.env.PATH);
+    for (const name of ["qemu-system-x86_64", "qemu-system-aarch64", "setpriv", "prlimit"]) {
+      const path = Bun.which(name);
+      if (path !== null) symlinkSync(path, this.join("bin", basename(path)));
+    }
+  }
+}
+
+describeWithVms("without bubblewrap", () => {
+  let programs: ProgramsWithoutBubblewrap;
+
+  beforeAll(() => {
+    programs = new ProgramsWithoutBubblewrap();
+  });
+  afterAll(() => programs[Symbol.dispose]());
+
+  test("a session works under seccomp and limits, without capabilities, and the server says what is weaker", async () => {
+    await using server = await TestServer.start(programs.env);
+    const session = await server.open();
+    expect(await session.output("echo here")).toBe("here\n");
+    const [vmm] = server.vmms();
+    const status = readFileSync(`/proc/${vmm!.pid}/status`, "utf8");
+    for (const line of [/^NoNewPrivs:\t1$/m, /^Seccomp:\t2$/m, /^CapEff:\t0+$/m, /^CapPrm:\t0+$/m])
+      expect(status).toMatch(line);
+    const limits = readFileSync(`/proc/${vmm!.pid}/limits`, "utf8");
+    expect(limits).toMatch(/^Max core file size +0 +0 /m);
+    expect(limits).toMatch(/^Max open files +128 +128 /m);
+    const lines = server.client.stderr.trim().split("\n");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("QEMU sees the files, processes and network this user sees");
+  });
+
+  test("QEMU ends with a server that is killed", async () => {
+    using home = new TestHome();
+    await using client = await StdioClient.start({ command: EXECUTABLE_PATH, env: home.env(programs.env) });
+    await client.callOk("open_session");
+    const vms = vmsOf(client.pid);
+    expect(vms.length).toBeGreaterThan(0);
+    process.kill(client.pid, "SIGKILL");
+    await expectNoVms(home, vms);
+  });
+
+  test("doctor says it too", () => {
+    const { stdout } = Bun.spawnSync([EXECUTABLE_PATH, "doctor"], { env: programs.env });
+    expect(stdout.toString()).toMatch(/^warn +jail +setpriv: bubblewrap does not work here/m);
+  });
+});
