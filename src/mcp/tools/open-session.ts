@@ -10,7 +10,7 @@ export const openSession = defineTool({
       `Files persist until reset or close; shell state does not. Closed after ${inWords(idleMs)} without a call. ` +
       (net ? "It has a network." : "It has no network."),
     inputSchema: { type: "object", properties: {} },
-    outputSchema: resultSchema({ session_id: { type: "string", description: "Handle for all later calls" } }),
+    outputSchema: resultSchema({ session_id: { type: "string" } }),
     annotations: { destructiveHint: false, openWorldHint: false },
   }),
   // Some clients cannot call a tool without sending something: what they send is ignored.

@@ -10,7 +10,7 @@ export const poll = defineTool({
   describe: ({ net }) => ({
     name: "poll",
     description:
-      "Waits for a run's output after cursor, or its end, with exit_code. First writes stdin or sends a signal, if given. " +
+      "Waits for a run's output after cursor, or its end, with exit_code. Writes stdin or sends a signal first. " +
       "more: true: poll again at once. Run ids last until reset or close.",
     inputSchema: {
       type: "object",

@@ -92,12 +92,7 @@ function describe({ net, tools }: ServerFacts): ToolDocument {
       properties: {
         session_id: { type: "string", description: "From open_session" },
         command: { type: "string", description: "Shell text, at most 1 MiB" },
-        timeout_s: {
-          type: "number",
-          description: "Seconds until it is killed; default 30",
-          minimum: 0.001,
-          maximum: 3600,
-        },
+        timeout_s: { type: "number", description: "Seconds until it is killed, at most 3600; default 30" },
         cwd: { type: "string", description: "Directory to start in; default /root" },
         stdin: { type: "string", description: "Text for stdin, at most 32 MiB; default no input" },
         max_output_bytes: {
