@@ -14,6 +14,7 @@ const SHA = "a".repeat(64);
 const OTHER_SHA = "b".repeat(64);
 const MANIFEST: BaseManifest = {
   format: 1,
+  kind: "base",
   name: "tools-base",
   created: "2024-06-01T00:00:00Z",
   protocol: 1,

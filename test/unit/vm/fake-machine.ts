@@ -23,6 +23,9 @@ export class FakeMachine extends TemporaryDirectory {
 
   /** A VM over it, not awake yet. */
   async startVm(options: FakeQemuOptions = {}): Promise<Vm> {
-    return new Vm(await this.startVmm(options), this.vmDir, "b0");
+    return new Vm(await this.startVmm(options), this.vmDir, {
+      agentBuild: "b0",
+      takeCheckpoint: () => Promise.reject(new Error("this machine is a fake")),
+    });
   }
 }
