@@ -19,6 +19,10 @@ export interface SessionService extends AsyncDisposable {
   readFile(sessionId: string, path: string, range: FileRange, call: CallContext): Promise<FileExcerpt>;
   /** Replaces the clone under the same id. */
   reset(sessionId: string, call: CallContext): Promise<void>;
+  /** Keeps the session's memory, processes and files as a base; the session goes on. */
+  checkpoint(sessionId: string, call: CallContext): Promise<TakenCheckpoint>;
+  /** Opens a session that goes on from a checkpoint. */
+  fork(checkpointId: string, call: CallContext): Promise<OpenedSession>;
   close(sessionId: string): Promise<void>;
   /** Every session that has not ended, oldest first */
   list(): SessionSummary[];
@@ -31,6 +35,14 @@ export interface CallContext {
   progress?: (message: string) => void;
   /** The last line a run printed, which is the guest's text and not ours; there with `progress` */
   quote?: (line: string) => void;
+}
+
+export interface TakenCheckpoint {
+  checkpointId: string;
+  /** To disk */
+  bytesWritten: number;
+  /** How long the session's processes stood still, in `ms` */
+  pausedMs: number;
 }
 
 export interface OpenedSession {

@@ -170,7 +170,8 @@ export class FakeAgent implements Disposable {
   #answer(peer: Peer, frame: Frame): void {
     const { type, stream } = frame;
     if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
-    else if (type === Message.CLONED) peer.sendJson(Message.OK, stream, {});
+    else if ([Message.CLONED, Message.HOLD, Message.RELEASE].some((each) => each === type))
+      peer.sendJson(Message.OK, stream, {});
     else if (type === Message.RUN) this.#startRun(peer, frame);
     else if (type === Message.PUT) this.#startPut(peer, frame);
     else if (type === Message.GET) this.#startGet(peer, frame);
