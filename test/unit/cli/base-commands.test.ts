@@ -9,6 +9,7 @@ class StoreFault extends Fault<"no_base"> {}
 const CONFIG = loadConfig({ HOME: "/nowhere" });
 const SOUND: BaseSummary = {
   name: "tools-base",
+  kind: "base",
   createdAt: "2026-11-30T10:00:00Z",
   sizeBytes: 314_572_800,
   accel: "tcg",
