@@ -70,12 +70,15 @@ export class CloneSource implements AsyncDisposable {
 
   /** A clone of a checkpoint, as `claim` gives one of the base. Rejects with `checkpoint_missing` for an unknown id. */
   async fork(checkpointId: string, call: ClaimCall): Promise<Vm> {
+    using _call = this.#activity.begin();
     const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
     signal.throwIfAborted();
     if (!isCheckpointId(checkpointId)) throw checkpointMissing(checkpointId);
     const base = await openBase(this.#config, await findGround(this.#config), checkpointId, signal);
     if (!base) throw checkpointMissing(checkpointId);
-    return await this.#cloneAwake(base, signal, call.progress);
+    const vm = await this.#cloneAwake(base, signal, call.progress);
+    vm.countCallsIn(this.#activity);
+    return vm;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { removeBase } from "../../src/vm/base-store.ts";
 import { TestHome } from "./real-vm.ts";
 import { TestServer, TestSession } from "./test-server.ts";
 import { TestStore } from "./test-store.ts";
@@ -30,6 +31,10 @@ export class ForkingHome implements AsyncDisposable {
     const server = await TestServer.start(env);
     this.#servers.push(server);
     return server;
+  }
+
+  removeCheckpoint(id: string): Promise<void> {
+    return removeBase({ storePath: this.store.path }, id);
   }
 
   /** Everything in the store's directory of bases, drafts included */
