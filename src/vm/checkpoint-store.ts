@@ -38,7 +38,8 @@ export class CheckpointDraft implements AsyncDisposable {
   /** Rejects with `checkpoint_cap` when the store is full. Removes what dead servers left unfinished. */
   static async create(snapshotsDir: string): Promise<CheckpointDraft> {
     const draft = new CheckpointDraft(snapshotsDir);
-    await mkdir(draft.files.dir);
+    // A session's memory is for nobody else to read.
+    await mkdir(draft.files.dir, { mode: 0o700 });
     // Counted with its own directory in place, so that two at once cannot both take the last room.
     if ((await countCheckpoints(snapshotsDir)) <= MAX_CHECKPOINTS) return draft;
     await draft[Symbol.asyncDispose]();

@@ -43,6 +43,16 @@ export function privatelyMapped(mapsText: string, fileName: string): MappedFile 
   return found;
 }
 
+/** Whether mappings show each of the first `bytes` bytes once and nothing else; a VMM that was taken over may map anything. */
+export function coversExactly(mappings: readonly Mapping[], bytes: number): boolean {
+  let at = 0;
+  for (const { start, end, fileOffset } of mappings.toSorted((a, b) => a.fileOffset - b.fileOffset)) {
+    if (fileOffset !== at) return false;
+    at += end - start;
+  }
+  return at === bytes;
+}
+
 function hex(digits: string | undefined): number {
   return Number(`0x${digits}`);
 }

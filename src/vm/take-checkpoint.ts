@@ -1,4 +1,5 @@
-import { copyFile, type FileHandle, open, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import type { AgentClient } from "../guest/agent-client.ts";
@@ -12,6 +13,9 @@ import type { Qmp } from "./qemu/qmp.ts";
 import { copySparsely } from "./sparse-copy.ts";
 import { VmError } from "./vm-error.ts";
 import { VmmMemory } from "./vmm-memory.ts";
+
+/** A real one has less than 0.1 MiB. */
+const MAX_STATE_BYTES = 16 * 1_048_576;
 
 /** A clone that is awake. */
 export interface RunningMachine {
@@ -53,7 +57,7 @@ export async function takeCheckpoint(
   signal.throwIfAborted();
   await using draft = await CheckpointDraft.create(dirname(base.paths.dir));
   const { statePath, memoryPath, manifestPath } = draft.files;
-  using memory = VmmMemory.open(machine.pid);
+  using memory = VmmMemory.open(machine.pid, base.manifest.memoryBytes);
   const copy = await copyParent(base, memory, memoryPath, signal);
   await using _file = copy.file;
   const { pageBytes, pausedMs } = await holdStill(machine, async () => {
@@ -61,7 +65,7 @@ export async function takeCheckpoint(
     const extents = copy.hasParent ? memory.writtenExtents() : memory.allExtents();
     return await memory.copyTo(copy.file.fd, extents, !copy.hasParent);
   });
-  await moveFile(join(machine.dir, STATE_FILE), statePath);
+  await takeState(join(machine.dir, STATE_FILE), statePath);
   const files = {
     memory: await describeFile(memoryPath, signal),
     state: await describeFile(statePath, signal),
@@ -136,10 +140,25 @@ async function holdStill(
   return { pageBytes, pausedMs: performance.now() - heldAt };
 }
 
-/** The runtime directory and the store are usually on different file systems. */
-async function moveFile(from: string, to: string): Promise<void> {
-  await copyFile(from, to);
-  await rm(from);
+/**
+ * Moves what QEMU wrote out of its directory, where it may put anything: a link there must not make us read for it what
+ * it may not read itself.
+ */
+async function takeState(from: string, to: string): Promise<void> {
+  try {
+    await using file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const { size } = await file.stat();
+    const state = new Uint8Array(Math.min(size, MAX_STATE_BYTES + 1));
+    const { bytesRead } = await file.read(state, 0, state.byteLength, 0);
+    if (bytesRead !== size || size === 0 || size > MAX_STATE_BYTES)
+      throw new VmError(
+        "checkpoint_failed",
+        `QEMU's device state has ${size} bytes, of which ${bytesRead} can be had`,
+      );
+    await writeFile(to, state, { flag: "wx", mode: 0o600 });
+  } finally {
+    await rm(from, { recursive: true, force: true });
+  }
 }
 
 function manifestOf(id: string, base: OpenBase, files: BaseManifest["files"]): BaseManifest {

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { MEMORY_FILE } from "./machine-spec.ts";
 import {
+  coversExactly,
   type Extent,
   type MappedFile,
   pageBytesOf,
@@ -29,12 +30,13 @@ export class VmmMemory implements Disposable {
     this.#pagemap = pagemap;
   }
 
-  /** `pid` is QEMU's own. Rejects with `checkpoint_failed` where the kernel does not let us look. */
-  static open(pid: number): VmmMemory {
+  /** `pid` is QEMU's own. Throws with `checkpoint_failed` where the kernel does not let us look. */
+  static open(pid: number, memoryBytes: number): VmmMemory {
     const opened: number[] = [];
     try {
       const file = privatelyMapped(readFileSync(`/proc/${pid}/maps`, "latin1"), MEMORY_FILE);
-      if (!file) throw new Error(`it maps no ${MEMORY_FILE}`);
+      if (!file || !coversExactly(file.mappings, memoryBytes))
+        throw new Error(`it does not map ${memoryBytes} bytes of ${MEMORY_FILE}`);
       for (const name of ["mem", "pagemap"]) opened.push(openSync(`/proc/${pid}/${name}`, "r"));
       return new VmmMemory(file, opened[0]!, opened[1]!);
     } catch (error) {

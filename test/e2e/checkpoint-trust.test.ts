@@ -85,6 +85,20 @@ describeWithVms("a checkpoint is a base", () => {
     expect(await session.output("echo on")).toBe("on\n");
   });
 
+  test("that is not made from a base that was damaged meanwhile", async () => {
+    flipBit(home.store.file("state.bin"), 1000);
+    try {
+      const before = home.snapshots();
+      const text = await session.refusal("checkpoint");
+      expect(text).toContain("checkpoint_failed");
+      expect(text).toContain("'tools-base', which this session was cloned from, is damaged");
+      expect(home.snapshots()).toEqual(before);
+    } finally {
+      flipBit(home.store.file("state.bin"), 1000);
+    }
+    expect(await session.output("echo on")).toBe("on\n");
+  });
+
   test("also when the base the session came from was removed", async () => {
     expect((await base("rm", "tools-base")).status).toBe(0);
     try {

@@ -53,6 +53,10 @@ describeWithVms("a user without privileges", () => {
       expect(await session.output("id -u; python3 -c 'print(6 * 7)'")).toBe("0\n42\n");
       await session.writeFile("note.txt", "kept");
       expect(await session.output("cat note.txt")).toBe("kept");
+      const taken = await client.callOk("checkpoint", { session_id: session.id });
+      const forked = await client.callOk("fork", { checkpoint_id: taken.fields["checkpoint_id"] });
+      const fork = new TestSession(client, String(forked.fields["session_id"]));
+      expect(await fork.output("cat note.txt")).toBe("kept");
       await session.reset();
       vms = vmsOf(client.pid);
       for (const { pid } of vms) expect(userOf(pid)).not.toBe(0);

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { pageBytesOf, privateExtents, privatelyMapped } from "../../../src/vm/private-pages.ts";
+import {
+  coversExactly,
+  pageBytesOf,
+  privateExtents,
+  privatelyMapped,
+} from "../../../src/vm/private-pages.ts";
 
 const PAGE = 4096;
 const PRESENT = 1n << 63n;
@@ -35,6 +40,25 @@ describe("the memory of a process", () => {
   test("does not show a file that is not mapped", () => {
     expect(privatelyMapped(maps, "state.bin")).toBeNull();
     expect(privatelyMapped("", "memory.bin")).toBeNull();
+  });
+});
+
+describe("the mappings of a file", () => {
+  const at = (fileOffset: number, bytes: number) => ({ start: 4096, end: 4096 + bytes, fileOffset });
+
+  test("are sound when they show all of it, once", () => {
+    expect(coversExactly([at(0, 300)], 300)).toBe(true);
+    expect(coversExactly([at(100, 200), at(0, 100)], 300)).toBe(true);
+  });
+
+  test.each([
+    ["none", []],
+    ["a gap", [at(0, 100), at(200, 100)]],
+    ["an overlap", [at(0, 200), at(100, 200)]],
+    ["too little", [at(0, 200)]],
+    ["too much", [at(0, 300), at(300, 1e12)]],
+  ])("are not when there is %s", (_, mappings) => {
+    expect(coversExactly(mappings, 300)).toBe(false);
   });
 });
 
