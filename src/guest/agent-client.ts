@@ -138,18 +138,23 @@ export class AgentClient implements Disposable {
   async hold(): Promise<void> {
     const held = this.request(Message.HOLD, {}, () => undefined, HOLD_DEADLINE_MS);
     this.#heldBack = [];
-    await held;
+    try {
+      await held;
+    } catch (error) {
+      this.#sendHeldBack();
+      throw error;
+    }
   }
 
   /** Lets the guest go on after a pause of `pausedUs`, in microseconds. */
   async release(pausedUs: number): Promise<void> {
-    const waiting = this.#heldBack ?? [];
+    const waiting = this.#heldBack;
     this.#heldBack = null;
     const body = { paused_us: Math.round(pausedUs) };
     const released = this.request(Message.RELEASE, body, () => undefined, HOLD_DEADLINE_MS);
     released.catch(() => undefined);
-    for (const { type, stream, payload } of waiting) this.send(type, stream, payload);
-    this.#wakeSenders();
+    this.#heldBack = waiting;
+    this.#sendHeldBack();
     await released;
   }
 
@@ -250,6 +255,15 @@ export class AgentClient implements Disposable {
     const handlers = [...this.#streams.values()];
     this.#streams.clear();
     for (const handler of handlers) handler.onError(error);
+    this.#wakeSenders();
+  }
+
+  /** A lost connection has told its streams already. */
+  #sendHeldBack(): void {
+    const waiting = this.#heldBack ?? [];
+    this.#heldBack = null;
+    if (this.#ended) return;
+    for (const { type, stream, payload } of waiting) this.send(type, stream, payload);
     this.#wakeSenders();
   }
 

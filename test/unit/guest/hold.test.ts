@@ -43,6 +43,15 @@ test("a transfer waits, and goes on", async () => {
   expect(connected.agent.files.get("/f")).toEqual(content);
 });
 
+test("an agent that refuses to hold still gets what waited", async () => {
+  using connected = await ConnectedAgent.start({ refusesHold: true });
+  const holding = rejection<AgentError>(connected.client.hold());
+  const command = new TextEncoder().encode("x");
+  const running = runCommand(connected.client, { ...COMMAND, command }, NEVER);
+  expect((await holding).code).toBe("agent_refused");
+  await running;
+});
+
 test("the end of a held connection ends what waits", async () => {
   using connected = await ConnectedAgent.start();
   await connected.client.hold();
