@@ -2,7 +2,8 @@ import { AgentError } from "../guest/agent-error.ts";
 import { VmError } from "../vm/vm-error.ts";
 import type { Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
-import type { CallContext, TakenCheckpoint } from "./session-service.ts";
+import type { CallContext } from "./session-service.ts";
+import type { TakenCheckpoint } from "./vm-source.ts";
 
 /** Makes a checkpoint of a session, which goes on whatever comes of it. */
 export async function checkpointSession(session: Session, call: CallContext): Promise<TakenCheckpoint> {

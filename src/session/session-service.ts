@@ -1,5 +1,6 @@
 import type { FileExcerpt, FileRange } from "./read-file.ts";
 import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
+import type { TakenCheckpoint } from "./vm-source.ts";
 
 /** What the MCP layer asks of sessions. Implemented by `SessionTable`; every method rejects with `SessionError`. */
 export interface SessionService extends AsyncDisposable {
@@ -35,14 +36,6 @@ export interface CallContext {
   progress?: (message: string) => void;
   /** The last line a run printed, which is the guest's text and not ours; there with `progress` */
   quote?: (line: string) => void;
-}
-
-export interface TakenCheckpoint {
-  checkpointId: string;
-  /** To disk */
-  bytesWritten: number;
-  /** How long the session's processes stood still, in `ms` */
-  pausedMs: number;
 }
 
 export interface OpenedSession {

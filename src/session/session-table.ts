@@ -8,15 +8,9 @@ import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contra
 import { diedUnderCall, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import { newSessionId, shortSessionId } from "./session-id.ts";
-import type {
-  CallContext,
-  OpenedSession,
-  SessionService,
-  SessionSummary,
-  TakenCheckpoint,
-} from "./session-service.ts";
+import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
-import type { SessionVm, VmSource } from "./vm-source.ts";
+import type { SessionVm, TakenCheckpoint, VmSource } from "./vm-source.ts";
 
 export interface SessionTableOptions {
   source: VmSource;

@@ -1,7 +1,14 @@
 import type { RunCommand, RunHandle } from "../guest/run-handle.ts";
 import type { FileContent, GetRange } from "../guest/transfer-file.ts";
 import type { VmDeath } from "../vm/vm-death.ts";
-import type { TakenCheckpoint } from "./session-service.ts";
+
+export interface TakenCheckpoint {
+  checkpointId: string;
+  /** To disk */
+  bytesWritten: number;
+  /** How long the session's processes stood still, in `ms` */
+  pausedMs: number;
+}
 
 /** What a session needs of a machine; `vm/vm.ts` is the real one. */
 export interface SessionVm extends AsyncDisposable {

@@ -6,8 +6,8 @@ import type {
   OpenedSession,
   SessionService,
   SessionSummary,
-  TakenCheckpoint,
 } from "../../src/session/session-service.ts";
+import type { TakenCheckpoint } from "../../src/session/vm-source.ts";
 
 /**
  * Sessions without VMs that keep the contract: files in a map, and commands that do what a test needs:

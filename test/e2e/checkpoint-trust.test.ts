@@ -140,7 +140,7 @@ describeWithVms("a checkpoint that does not come about", () => {
 
   test("because the server was killed is cleared away by the next one's first", async () => {
     await using home = new ForkingHome();
-    const server = await TestServer.start({ IGN_MCP_STORE: home.store.path, IGN_MCP_POOL: "0" });
+    const server = await TestServer.start({ IGN_MCP_STORE: home.store.path, IGN_MCP_TOOLS: "all" });
     const before = home.snapshots();
     const session = await server.open();
     const vms = vmsOf(server.pid);

@@ -44,7 +44,12 @@ describeWithVms("a session with IGN_MCP_NET", () => {
   beforeAll(async () => {
     storeHome = new TestHome();
     store = new TestStore(join(storeHome.path, "store"));
-    server = await TestServer.start({ IGN_MCP_STORE: store.path, IGN_MCP_NET: "1", IGN_MCP_POOL: "0" });
+    server = await TestServer.start({
+      IGN_MCP_STORE: store.path,
+      IGN_MCP_NET: "1",
+      IGN_MCP_POOL: "0",
+      IGN_MCP_TOOLS: "all",
+    });
     session = await server.open({ timeoutMs: BUILD_LIMIT_MS });
   });
   afterAll(async () => {

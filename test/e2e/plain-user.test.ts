@@ -23,7 +23,7 @@ function installFor(home: TestHome): { executablePath: string; env: Record<strin
   mustRun(["mkdir", programPath]);
   mustRun(["cp", "--reflink=auto", EXECUTABLE_PATH, programPath]);
   mustRun(["cp", "--recursive", "--sparse=always", "--reflink=auto", IMAGE_PATH, programPath]);
-  const env = home.env({ IGN_MCP_STORE: store.path });
+  const env = home.env({ IGN_MCP_STORE: store.path, IGN_MCP_TOOLS: "all" });
   mustRun(["chown", "--recursive", `${USER_ID}:${USER_ID}`, home.path]);
   return { executablePath: join(programPath, "ignition-mcp"), env };
 }

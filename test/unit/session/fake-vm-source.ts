@@ -3,8 +3,7 @@ import type { ReportMessage } from "../../../src/guest/agent-protocol.ts";
 import type { CommandEnd } from "../../../src/guest/output-capture.ts";
 import type { RunCommand, RunHandle } from "../../../src/guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../../src/guest/transfer-file.ts";
-import type { TakenCheckpoint } from "../../../src/session/session-service.ts";
-import type { SessionVm, VmSource } from "../../../src/session/vm-source.ts";
+import type { SessionVm, TakenCheckpoint, VmSource } from "../../../src/session/vm-source.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
 import { SUCCESS } from "../../fake-vmm/fake-run.ts";
 
