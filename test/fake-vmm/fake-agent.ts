@@ -170,8 +170,7 @@ export class FakeAgent implements Disposable {
 
   #answer(peer: Peer, frame: Frame): void {
     const { type, stream } = frame;
-    if (type === Message.HOLD && this.#options.refusesHold)
-      refuse(peer, frame, "refused", "EPERM");
+    if (type === Message.HOLD && this.#options.refusesHold) refuse(peer, frame, "refused", "EPERM");
     else if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
     else if ([Message.CLONED, Message.HOLD, Message.RELEASE].some((each) => each === type))
       peer.sendJson(Message.OK, stream, {});

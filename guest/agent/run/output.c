@@ -133,11 +133,6 @@ void output_forget(struct output *output) {
     output->spool = NULL;
 }
 
-void output_keep(struct output *output) {
-    start_spool(output);
-    output->frozen = true;
-}
-
 void output_drain(struct output *output) {
     if (output->watch.fd >= 0)
         read_up_to(output, BYTES_PER_DRAIN);

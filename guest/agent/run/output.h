@@ -37,9 +37,6 @@ const char *output_path(const struct output *output);
 // Nobody will hear of this stream again: no file is kept or begun. The pipe goes on being read.
 void output_forget(struct output *output);
 
-// Nobody will hear of this stream, but its file has all of it, from the first byte.
-void output_keep(struct output *output);
-
 // Reads what is in the pipe now.
 void output_drain(struct output *output);
 

@@ -232,8 +232,8 @@ static bool run_pump(struct stream *stream) {
 static void run_abandon(struct stream *stream) {
     struct run *run = (struct run *)stream;
     if (held && run->state != RUN_RECEIVING) {
-        output_keep(&run->out);
-        output_keep(&run->err);
+        output_spool(&run->out);
+        output_spool(&run->err);
     } else {
         if (run->state == RUN_RUNNING || run->state == RUN_DRAINING)
             kill_all(run);
