@@ -1,4 +1,5 @@
 #include "cloned.h"
+#include "run/run.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 enum { ENTROPY_BYTES = 32, HOSTNAME_MAX = 63 };
+static const int64_t LONGEST_PAUSE_US = 3600000000;
 
 struct identity {
     const char *entropy, *hostname, *machine_id;
@@ -95,8 +97,30 @@ void cloned_answer(struct link *link, uint32_t stream, const struct json_object 
                          : !name_host(identity.hostname)          ? "the hostname was not set"
                          : !write_machine_id(identity.machine_id) ? "the machine id was not written"
                                                                   : NULL;
-    if (failed != NULL)
+    if (failed != NULL) {
         link_send_error(link, stream, "cloned_failed", errno, failed);
+        return;
+    }
+    // In a fork the parent's processes have waited for this.
+    runs_release();
+    link_send(link, FRAME_OK, stream, "{}", 2);
+}
+
+// The clock stood still while the machine did; whoever set it otherwise keeps that.
+static bool advance_clock(int64_t by_us) {
+    struct timespec now;
+    return clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           set_clock((int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 + by_us);
+}
+
+void release_answer(struct link *link, uint32_t stream, const struct json_object *request) {
+    int64_t paused_us = 0;
+    bool valid = json_get_integer(request, "paused_us", 0, LONGEST_PAUSE_US, &paused_us);
+    runs_release();
+    if (!valid)
+        link_send_error(link, stream, "bad_request", 0, "paused_us is not 0 to 3600000000");
+    else if (paused_us > 0 && !advance_clock(paused_us))
+        link_send_error(link, stream, "release_failed", errno, "the clock was not set");
     else
         link_send(link, FRAME_OK, stream, "{}", 2);
 }

@@ -1,4 +1,5 @@
-// CLONED: gives this guest its own randomness, time, name and machine id.
+// CLONED: gives this guest its own randomness, time, name and machine id. RELEASE: it goes on after
+// a pause as what it was.
 #ifndef IGNITION_CLONED_H
 #define IGNITION_CLONED_H
 
@@ -6,5 +7,6 @@
 #include "wire/link.h"
 
 void cloned_answer(struct link *link, uint32_t stream, const struct json_object *request);
+void release_answer(struct link *link, uint32_t stream, const struct json_object *request);
 
 #endif

@@ -8,6 +8,8 @@ export const type = {
   hello: 0x01,
   cloned: 0x02,
   ping: 0x03,
+  hold: 0x04,
+  release: 0x05,
   run: 0x10,
   command: 0x11,
   stdin: 0x12,

@@ -7,6 +7,8 @@ import { formatTable } from "./table.ts";
 /** One base in the store. */
 export interface BaseSummary {
   name: string;
+  /** "base", or "checkpoint": one made of a running session */
+  kind: string;
   /** ISO 8601, UTC */
   createdAt: string;
   /** On disk, in `bytes` */
@@ -77,17 +79,22 @@ export class BaseCommands {
       await print(this.#output.stderr, `Base ${name} is sound.`);
       return EXIT.ok;
     }
-    await print(
-      this.#output.stderr,
-      `Base ${name} cannot be used. Build it again: ignition-mcp base build ${name} --force`,
-    );
+    await print(this.#output.stderr, `Base ${name} cannot be used. ${nextStep(name)}`);
     return EXIT.failed;
   }
+}
+
+/** A checkpoint cannot be built again. */
+function nextStep(name: string): string {
+  return name.startsWith("chk_")
+    ? `Remove it: ignition-mcp base rm ${name}`
+    : `Build it again: ignition-mcp base build ${name} --force`;
 }
 
 function toWire(base: BaseSummary): Record<string, unknown> {
   return {
     name: base.name,
+    kind: base.kind,
     created_at: base.createdAt,
     size_bytes: base.sizeBytes,
     accel: base.accel,
@@ -99,10 +106,11 @@ function toWire(base: BaseSummary): Record<string, unknown> {
 function toTable(bases: readonly BaseSummary[]): string {
   const rows = bases.map((base) => [
     base.name,
+    base.kind,
     base.createdAt,
     `${(base.sizeBytes / 1_048_576).toFixed(0)} MiB`,
     base.accel,
     base.unusable ?? "usable",
   ]);
-  return formatTable([["NAME", "CREATED", "SIZE", "ACCEL", "STATE"], ...rows]);
+  return formatTable([["NAME", "KIND", "CREATED", "SIZE", "ACCEL", "STATE"], ...rows]);
 }

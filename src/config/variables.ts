@@ -71,7 +71,7 @@ export const VARIABLES = {
     50,
   ),
   IGN_MCP_TOOLS: {
-    ...choice(["core", "all"], "Tools offered: the five, or also those for long runs and files", "core"),
+    ...choice(["core", "all"], "Tools offered: the five, or also those for long runs, files, forks", "core"),
     fixed: true,
   },
   IGN_MCP_NET: {

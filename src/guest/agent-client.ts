@@ -14,6 +14,9 @@ import {
   PROTOCOL_VERSION,
 } from "./agent-protocol.ts";
 
+/** For HOLD and RELEASE; the agent answers at once. */
+const HOLD_DEADLINE_MS = 10_000;
+
 /** One stream's receiving end. After `onError` or `AgentClient.endStream` nothing more is delivered. */
 export interface StreamHandler {
   onFrame(frame: Frame): void;
@@ -38,6 +41,8 @@ export class AgentClient implements Disposable {
   readonly #drained: (() => void)[] = [];
   readonly #onLost: ((error: AgentError) => void) | undefined;
   #connection: FrameConnection | null = null;
+  /** Frames that wait for `release`; null while nothing is held */
+  #heldBack: { type: number; stream: number; payload: Uint8Array | undefined }[] | null = null;
   #nextStream = 1;
   #ended: AgentError | null = null;
   hello!: HelloReply;
@@ -126,6 +131,33 @@ export class AgentClient implements Disposable {
     return promise;
   }
 
+  /**
+   * Makes the guest ready to be copied (HOLD in docs/wire/agent.md). Once it resolves no byte is under way in either
+   * direction; what is sent meanwhile waits for `release`.
+   */
+  async hold(): Promise<void> {
+    const held = this.request(Message.HOLD, {}, () => undefined, HOLD_DEADLINE_MS);
+    this.#heldBack = [];
+    try {
+      await held;
+    } catch (error) {
+      this.#sendHeldBack();
+      throw error;
+    }
+  }
+
+  /** Lets the guest go on after a pause of `pausedUs`, in microseconds. */
+  async release(pausedUs: number): Promise<void> {
+    const waiting = this.#heldBack;
+    this.#heldBack = null;
+    const body = { paused_us: Math.round(pausedUs) };
+    const released = this.request(Message.RELEASE, body, () => undefined, HOLD_DEADLINE_MS);
+    released.catch(() => undefined);
+    this.#heldBack = waiting;
+    this.#sendHeldBack();
+    await released;
+  }
+
   openStream(handler: StreamHandler): number {
     const stream = this.#nextStream++;
     this.#listen(stream, handler);
@@ -145,6 +177,10 @@ export class AgentClient implements Disposable {
   send(type: number, stream: number, payload?: Uint8Array): boolean {
     if (this.#ended || !this.#connection)
       throw this.#ended ?? new AgentError("agent_lost", "the agent is not connected");
+    if (this.#heldBack) {
+      this.#heldBack.push({ type, stream, payload });
+      return false;
+    }
     try {
       return this.#connection.send(type, stream, payload);
     } catch (error) {
@@ -222,7 +258,17 @@ export class AgentClient implements Disposable {
     this.#wakeSenders();
   }
 
+  /** A lost connection has told its streams already. */
+  #sendHeldBack(): void {
+    const waiting = this.#heldBack ?? [];
+    this.#heldBack = null;
+    if (this.#ended) return;
+    for (const { type, stream, payload } of waiting) this.send(type, stream, payload);
+    this.#wakeSenders();
+  }
+
   #wakeSenders(): void {
+    if (this.#heldBack && !this.#ended) return;
     for (const wake of this.#drained.splice(0)) wake();
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The agent's messages; docs/wire/agent.md is the authority.
  *
- *   host → agent   HELLO CLONED PING · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
+ *   host → agent   HELLO CLONED PING HOLD RELEASE · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
  *   agent → host   OK ERROR · STDOUT STDERR REPORT EXIT · DATA CREDIT
  */
 import { z } from "zod";
@@ -19,6 +19,8 @@ export const Message = {
   HELLO: 0x01,
   CLONED: 0x02,
   PING: 0x03,
+  HOLD: 0x04,
+  RELEASE: 0x05,
   RUN: 0x10,
   COMMAND: 0x11,
   STDIN: 0x12,

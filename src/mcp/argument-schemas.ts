@@ -30,6 +30,10 @@ export const sessionId = text("session_id", "Pass the id that open_session retur
       `session_id is ${String(input).length} characters long, which no id is. Pass the id that open_session returned.`,
   });
 
+export const checkpointId = text("checkpoint_id", "Pass the id that checkpoint returned.")
+  .min(1, "checkpoint_id is empty. Pass the id that checkpoint returned.")
+  .max(MAX_SESSION_ID_CHARS, "checkpoint_id is longer than any id. Pass the id that checkpoint returned.");
+
 export const command = text("command", "Pass the shell text to run.")
   .min(1, "command is empty. Pass the shell text to run.")
   .refine(...noNul("command", "Write such bytes to a file with write_file."))

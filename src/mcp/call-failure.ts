@@ -8,6 +8,8 @@ const RETRYABLE: ReadonlySet<string> = new Set<SessionErrorCode>([
   "session_busy",
   "open_failed",
   "stdin_full",
+  "fork_failed",
+  "checkpoint_failed",
   "cancelled",
 ]);
 

@@ -1,6 +1,8 @@
 import type { ToolSet } from "../config/config.ts";
 import type { ServerFacts, Tool, ToolDocument } from "./tool.ts";
+import { checkpoint } from "./tools/checkpoint.ts";
 import { close } from "./tools/close.ts";
+import { fork } from "./tools/fork.ts";
 import { listSessions } from "./tools/list-sessions.ts";
 import { openSession } from "./tools/open-session.ts";
 import { poll } from "./tools/poll.ts";
@@ -21,6 +23,8 @@ const MORE: readonly [string, Tool][] = [
   ["poll", poll],
   ["read_file", readFile],
   ["list_sessions", listSessions],
+  ["checkpoint", checkpoint],
+  ["fork", fork],
 ];
 
 /** The tools of a set by name, in their order. */

@@ -37,6 +37,13 @@ export type SessionErrorCode =
   | "write_failed"
   /** The VM or its agent ended under the call; the message says why */
   | "session_died"
+  /** No checkpoint has this id */
+  | "unknown_checkpoint"
+  /** The store takes no more checkpoints */
+  | "checkpoint_cap"
+  | "checkpoint_failed"
+  /** No clone of the checkpoint could be made */
+  | "fork_failed"
   | "cancelled"
   | "shutting_down";
 

@@ -1,5 +1,6 @@
 import type { FileExcerpt, FileRange } from "./read-file.ts";
 import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
+import type { TakenCheckpoint } from "./vm-source.ts";
 
 /** What the MCP layer asks of sessions. Implemented by `SessionTable`; every method rejects with `SessionError`. */
 export interface SessionService extends AsyncDisposable {
@@ -19,6 +20,10 @@ export interface SessionService extends AsyncDisposable {
   readFile(sessionId: string, path: string, range: FileRange, call: CallContext): Promise<FileExcerpt>;
   /** Replaces the clone under the same id. */
   reset(sessionId: string, call: CallContext): Promise<void>;
+  /** Keeps the session's memory, processes and files as a base; the session goes on. */
+  checkpoint(sessionId: string, call: CallContext): Promise<TakenCheckpoint>;
+  /** Opens a session that goes on from a checkpoint. */
+  fork(checkpointId: string, call: CallContext): Promise<OpenedSession>;
   close(sessionId: string): Promise<void>;
   /** Every session that has not ended, oldest first */
   list(): SessionSummary[];

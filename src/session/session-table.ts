@@ -1,5 +1,6 @@
 import type { LogFields, Logger } from "../base/logger.ts";
 import { describeDeath } from "../vm/vm-death.ts";
+import { checkpointSession, forkFailure } from "./checkpoints.ts";
 import { explainRefusal } from "./guest-refusal.ts";
 import { IdleReaper } from "./idle-reaper.ts";
 import { type FileExcerpt, type FileRange, readFile } from "./read-file.ts";
@@ -9,7 +10,7 @@ import { SessionError } from "./session-error.ts";
 import { newSessionId, shortSessionId } from "./session-id.ts";
 import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
-import type { SessionVm, VmSource } from "./vm-source.ts";
+import type { SessionVm, TakenCheckpoint, VmSource } from "./vm-source.ts";
 
 export interface SessionTableOptions {
   source: VmSource;
@@ -53,16 +54,37 @@ export class SessionTable implements SessionService {
   }
 
   async open(call: CallContext): Promise<OpenedSession> {
+    return await this.#openOn(
+      () => this.#source.claim(call),
+      call,
+      (error) => this.#claimFailure("open_failed", "no session could be opened", error),
+    );
+  }
+
+  async fork(checkpointId: string, call: CallContext): Promise<OpenedSession> {
+    return await this.#openOn(() => this.#source.fork(checkpointId, call), call, forkFailure);
+  }
+
+  async checkpoint(sessionId: string, call: CallContext): Promise<TakenCheckpoint> {
+    return await checkpointSession(this.#find(sessionId), call);
+  }
+
+  /** Opens a session on the machine that `claim` gets. */
+  async #openOn(
+    claim: () => Promise<SessionVm>,
+    call: CallContext,
+    explain: (error: unknown) => SessionError,
+  ): Promise<OpenedSession> {
     this.#admit();
     const session = this.#register();
     let vm: SessionVm;
     try {
-      vm = await this.#claim(call);
+      vm = await this.#claim(claim);
     } catch (error) {
       this.#forget(session);
       this.#note(session, "open_failed", { cause: (error as Error).message });
       if (call.signal.aborted) throw cancelled(error);
-      throw this.#claimFailure("open_failed", "no session could be opened", error);
+      throw this.#closing ? shuttingDown() : explain(error);
     }
     session.install(vm);
     if (call.signal.aborted || !session.become("ready")) {
@@ -117,7 +139,8 @@ export class SessionTable implements SessionService {
     session.runs.loseAll("its session was reset");
     const disposed = this.#dispose(session.surrender(reason));
     try {
-      const vm = await this.#claim({ ...call, signal: new AbortController().signal });
+      const lasting = { ...call, signal: new AbortController().signal };
+      const vm = await this.#claim(() => this.#source.claim(lasting));
       session.install(vm);
       if (session.become("ready")) {
         this.#watch(session, vm);
@@ -160,8 +183,8 @@ export class SessionTable implements SessionService {
     await Promise.all(this.#disposals);
   }
 
-  #claim(call: CallContext): Promise<SessionVm> {
-    const claim = this.#source.claim(call).finally(() => this.#claims.delete(claim));
+  #claim(start: () => Promise<SessionVm>): Promise<SessionVm> {
+    const claim = start().finally(() => this.#claims.delete(claim));
     this.#claims.add(claim);
     return claim;
   }

@@ -1,15 +1,16 @@
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory, writeFileAtomically } from "../base/atomic-file.ts";
-import { sha256OfFile } from "../base/file-hash.ts";
 import { acquireLock } from "../base/owned-lock.ts";
 import type { Config } from "../config/config.ts";
 import { verifyImage } from "../image/image.ts";
 import { accelerationCandidates } from "./acceleration.ts";
 import { type BaseManifest, rebuildHint } from "./base-manifest.ts";
-import { type BasePaths, basePaths, snapshotsDir } from "./base-store.ts";
+import { type BasePaths, baseFilesIn, basePaths, snapshotsDir } from "./base-store.ts";
+import { isCheckpointId } from "./checkpoint-store.ts";
 import { cloneBase } from "./clone-base.ts";
-import { type Acceleration, MEMORY_FILE, STATE_FILE } from "./machine-spec.ts";
+import { describeFile } from "./file-seal.ts";
+import type { Acceleration } from "./machine-spec.ts";
 import { expectedBase, findGround, type Ground, machineSpec, type OpenBase, openBase } from "./open-base.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import { snapshotWarmGuest } from "./snapshot-warm-guest.ts";
@@ -30,6 +31,12 @@ export interface BuildOptions {
  */
 export async function buildBase(config: Config, options: BuildOptions): Promise<OpenBase> {
   const { name, force, progress, signal } = options;
+  if (isCheckpointId(name)) {
+    throw new VmError(
+      "base_build_failed",
+      `'${name}' is a checkpoint, and only a session can make one. Give the base another name`,
+    );
+  }
   const ground = await findGround(config);
   await mkdir(snapshotsDir(config.storePath), { recursive: true });
   const paths = basePaths(config.storePath, name);
@@ -92,7 +99,7 @@ async function buildUnder(
 ): Promise<OpenBase> {
   const spec = machineSpec(config, acceleration);
   const buildDir = join(snapshotsDir(config.storePath), `.${name}.building`);
-  const building: BasePaths = { ...basePathsIn(buildDir), lockPath: paths.lockPath };
+  const building: BasePaths = { ...baseFilesIn(buildDir), lockPath: paths.lockPath };
   await rm(buildDir, { recursive: true, force: true });
   await mkdir(buildDir);
   try {
@@ -102,6 +109,7 @@ async function buildUnder(
     progress("hashing the snapshot");
     const manifest: BaseManifest = {
       format: 1,
+      kind: "base",
       name,
       created: new Date().toISOString(),
       ...expectedBase(config, ground, spec),
@@ -126,26 +134,10 @@ async function buildUnder(
   }
 }
 
-function basePathsIn(dir: string): Omit<BasePaths, "lockPath"> {
-  return {
-    dir,
-    memoryPath: join(dir, MEMORY_FILE),
-    statePath: join(dir, STATE_FILE),
-    manifestPath: join(dir, "manifest.json"),
-    sealPath: join(dir, "verified.json"),
-  };
-}
-
 /** Sparse: only pages the guest writes take space. */
 async function createMemoryFile(path: string, bytes: number): Promise<void> {
   await using file = await open(path, "wx", 0o600);
   await file.truncate(bytes);
-}
-
-async function describeFile(path: string): Promise<{ bytes: number; sha256: string }> {
-  await using file = await open(path, "r+");
-  await file.sync();
-  return { bytes: (await stat(path)).size, sha256: await sha256OfFile(path) };
 }
 
 /** A base that boots but cannot be cloned is no base. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { isCheckpointId } from "./checkpoint-store.ts";
 import { VmError } from "./vm-error.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -8,6 +9,8 @@ const file = z.object({ bytes: z.int().nonnegative(), sha256 });
 /** `<store>/snapshots/<name>/manifest.json`: what a base was made of. Format 1; see docs/adr/0010-base-manifest.md. */
 export const baseManifest = z.object({
   format: z.literal(1),
+  /** A checkpoint is a base made of a running session */
+  kind: z.enum(["base", "checkpoint"]).default("base"),
   name: z.string(),
   /** RFC 3339, for people */
   created: z.string(),
@@ -27,6 +30,8 @@ export const baseManifest = z.object({
   cpus: z.int().positive(),
   net: z.boolean(),
   files: z.object({ memory: file, state: file }),
+  /** What the session of a checkpoint was cloned from: its name, and the hash of its device state */
+  parent: z.object({ name: z.string(), state: sha256 }).optional(),
 });
 export type BaseManifest = z.infer<typeof baseManifest>;
 
@@ -60,8 +65,11 @@ export async function readBaseManifest(path: string, name: string): Promise<Base
   }
 }
 
+/** What to do about a base that cannot be used. */
 export function rebuildHint(name: string): string {
-  return `Rebuild it: ignition-mcp base build ${name}`;
+  return isCheckpointId(name)
+    ? `Remove it, and make a new checkpoint: ignition-mcp base rm ${name}`
+    : `Rebuild it: ignition-mcp base build ${name}`;
 }
 
 /** Why a base does not fit, as a sentence's end, or null when it fits. */

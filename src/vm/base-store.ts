@@ -3,14 +3,17 @@ import { join } from "node:path";
 import { MEMORY_FILE, STATE_FILE } from "./machine-spec.ts";
 import { VmError } from "./vm-error.ts";
 
-/** Where a base's files are. Layout: docs/wire/state-directory.md. */
-export interface BasePaths {
+/** A base's files in one directory. Layout: docs/wire/state-directory.md. */
+export interface BaseFiles {
   dir: string;
   memoryPath: string;
   statePath: string;
   manifestPath: string;
   /** What findDamage remembers */
   sealPath: string;
+}
+
+export interface BasePaths extends BaseFiles {
   lockPath: string;
 }
 
@@ -19,14 +22,17 @@ export function snapshotsDir(storePath: string): string {
 }
 
 export function basePaths(storePath: string, name: string): BasePaths {
-  const dir = join(snapshotsDir(storePath), name);
+  const dir = snapshotsDir(storePath);
+  return { ...baseFilesIn(join(dir, name)), lockPath: join(dir, `.${name}.lock`) };
+}
+
+export function baseFilesIn(dir: string): BaseFiles {
   return {
     dir,
     memoryPath: join(dir, MEMORY_FILE),
     statePath: join(dir, STATE_FILE),
     manifestPath: join(dir, "manifest.json"),
     sealPath: join(dir, "verified.json"),
-    lockPath: join(snapshotsDir(storePath), `.${name}.lock`),
   };
 }
 

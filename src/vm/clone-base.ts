@@ -4,7 +4,8 @@ import type { OpenBase } from "./open-base.ts";
 import { cloneArgv } from "./qemu/argv.ts";
 import { loadState } from "./qemu/migration.ts";
 import type { RuntimeDirectory } from "./runtime-directory.ts";
-import { Vm } from "./vm.ts";
+import { takeCheckpoint } from "./take-checkpoint.ts";
+import { Vm, type VmOrigin } from "./vm.ts";
 import type { VmCgroups } from "./vm-cgroups.ts";
 import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
@@ -25,7 +26,11 @@ export async function cloneBase(
     const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal, deadlines, cgroup);
     try {
       await loadState(vmm.qmp, base.paths.statePath, deadlines.restoreMs, signal);
-      return new Vm(vmm, dir, base.manifest.agentBuild, deadlines);
+      const origin: VmOrigin = {
+        agentBuild: base.manifest.agentBuild,
+        takeCheckpoint: (machine, ending) => takeCheckpoint(base, machine, ending),
+      };
+      return new Vm(vmm, dir, origin, deadlines);
     } catch (error) {
       await vmm[Symbol.asyncDispose]();
       signal.throwIfAborted();
@@ -41,7 +46,7 @@ export async function cloneBase(
   }
 }
 
-function cloneCommand({ qemu, jail, spec, paths, image }: OpenBase, vmDir: string): string[] {
+function cloneCommand({ qemu, jail, spec, paths, image, manifest }: OpenBase, vmDir: string): string[] {
   const jailed = jail.argv({
     readOnlyPaths: [paths.dir, image.rootfsPath],
     writablePaths: [vmDir],
@@ -49,5 +54,5 @@ function cloneCommand({ qemu, jail, spec, paths, image }: OpenBase, vmDir: strin
     net: spec.net,
     memoryBytes: spec.memoryBytes,
   });
-  return [...jailed, qemu.path, ...cloneArgv(spec, vmDir, dirname(paths.memoryPath))];
+  return [...jailed, qemu.path, ...cloneArgv(spec, vmDir, dirname(paths.memoryPath), manifest.kind)];
 }

@@ -5,6 +5,7 @@ import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { Activity } from "./activity.ts";
 import { buildBase } from "./base-builder.ts";
+import { checkpointMissing, isCheckpointId } from "./checkpoint-store.ts";
 import { cloneBase } from "./clone-base.ts";
 import { ClonePool } from "./clone-pool.ts";
 import { hasRoomForSpareClone } from "./host-memory.ts";
@@ -64,6 +65,19 @@ export class CloneSource implements AsyncDisposable {
       (await this.#claimPooled(baseMark, signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
     vm.countCallsIn(this.#activity);
     this.#pool.fill();
+    return vm;
+  }
+
+  /** A clone of a checkpoint, as `claim` gives one of the base. Rejects with `checkpoint_missing` for an unknown id. */
+  async fork(checkpointId: string, call: ClaimCall): Promise<Vm> {
+    using _call = this.#activity.begin();
+    const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
+    signal.throwIfAborted();
+    if (!isCheckpointId(checkpointId)) throw checkpointMissing(checkpointId);
+    const base = await openBase(this.#config, await findGround(this.#config), checkpointId, signal);
+    if (!base) throw checkpointMissing(checkpointId);
+    const vm = await this.#cloneAwake(base, signal, call.progress);
+    vm.countCallsIn(this.#activity);
     return vm;
   }
 

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { open, readFile, stat } from "node:fs/promises";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import { sha256OfFile } from "../base/file-hash.ts";
 
@@ -32,6 +32,26 @@ export async function findDamage(
   }
   if (!Bun.deepEquals(seals, sealed)) await keepSeals(sealPath, seals);
   return null;
+}
+
+/** Records files that are known to hash right, so that `findDamage` need not hash them. */
+export async function sealFiles(files: SealedFile[], sealPath: string): Promise<void> {
+  const seals: Record<string, string> = {};
+  for (const file of files) {
+    const mark = await fileMark(file);
+    if (mark !== null) seals[file.path] = mark;
+  }
+  await keepSeals(sealPath, seals);
+}
+
+/** Makes a new file's content last, and tells its size and hash. */
+export async function describeFile(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ bytes: number; sha256: string }> {
+  await using file = await open(path, "r+");
+  await file.sync();
+  return { bytes: (await file.stat()).size, sha256: await sha256OfFile(path, signal) };
 }
 
 async function fileMark({ path, sha256 }: SealedFile): Promise<string | null> {

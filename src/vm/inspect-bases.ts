@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import { ImageError } from "../image/image-error.ts";
 import { readBaseManifest } from "./base-manifest.ts";
 import { baseMissing, baseNames, basePaths } from "./base-store.ts";
+import { isCheckpointId } from "./checkpoint-store.ts";
 import { findGround, openBase } from "./open-base.ts";
 import { VmError } from "./vm-error.ts";
 
@@ -11,6 +12,8 @@ const BLOCK_BYTES = 512;
 /** One base in the store, for a person. */
 export interface ListedBase {
   name: string;
+  /** "base" or "checkpoint" */
+  kind: string;
   /** RFC 3339; empty when the manifest cannot be read */
   createdAt: string;
   /** On disk, in `bytes`; memory.bin is sparse */
@@ -43,6 +46,7 @@ async function describeBase(config: Config, name: string): Promise<ListedBase> {
   const manifest = await readBaseManifest(paths.manifestPath, name).catch(() => null);
   return {
     name,
+    kind: manifest?.kind ?? (isCheckpointId(name) ? "checkpoint" : "base"),
     createdAt: manifest?.created ?? "",
     sizeBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
     accel: manifest?.vmm.acceleration ?? "",

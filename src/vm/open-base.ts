@@ -10,7 +10,7 @@ import {
   rebuildHint,
 } from "./base-manifest.ts";
 import { type BasePaths, basePaths } from "./base-store.ts";
-import { findDamage } from "./file-seal.ts";
+import { findDamage, type SealedFile } from "./file-seal.ts";
 import { findJail, type Jail } from "./jail.ts";
 import type { Acceleration, MachineSpec } from "./machine-spec.ts";
 import { machineFingerprint } from "./qemu/argv.ts";
@@ -55,24 +55,30 @@ export async function openBase(
   });
   if (reason !== null)
     throw new VmError("base_mismatch", `base '${name}' cannot be used: ${reason}. ${rebuildHint(name)}`);
-  const { memory, state } = manifest.files;
-  const rootfs = ground.image.manifest.rootfs;
-  const damaged = await findDamage(
-    [
-      { path: paths.statePath, ...state },
-      { path: paths.memoryPath, ...memory },
-      { path: config.rootfsPath, bytes: rootfs.bytes, sha256: rootfs.sha256 },
-    ],
-    paths.sealPath,
-    signal,
-  );
+  const base: OpenBase = { ...ground, name, paths, manifest, spec };
+  const damaged = await damageOf(base, signal);
   if (damaged) {
     throw new VmError(
       "base_damaged",
       `base '${name}' is damaged: ${damaged.path} is not what its manifest says. ${rebuildHint(name)}`,
     );
   }
-  return { ...ground, name, paths, manifest, spec };
+  return base;
+}
+
+/** The first file a clone of this base reads that is not what it should be, or null. */
+export function damageOf(base: OpenBase, signal?: AbortSignal): Promise<SealedFile | null> {
+  return findDamage(sealedFilesOf(base), base.paths.sealPath, signal);
+}
+
+/** Device state, memory, root: what a clone of this base reads. */
+export function sealedFilesOf({ paths, manifest, spec, image }: OpenBase): SealedFile[] {
+  const { bytes, sha256 } = image.manifest.rootfs;
+  return [
+    { path: paths.statePath, ...manifest.files.state },
+    { path: paths.memoryPath, ...manifest.files.memory },
+    { path: spec.rootfsPath, bytes, sha256 },
+  ];
 }
 
 export function machineSpec(config: Config, acceleration: Acceleration): MachineSpec {
@@ -85,7 +91,7 @@ export function expectedBase(
   config: Config,
   ground: Ground,
   spec: MachineSpec,
-): Omit<BaseManifest, "format" | "name" | "created" | "files"> {
+): Omit<BaseManifest, "format" | "kind" | "name" | "created" | "parent" | "files"> {
   const { kernel, initramfs, rootfs, agent } = ground.image.manifest;
   return {
     protocol: PROTOCOL_VERSION,

@@ -16,6 +16,11 @@ export type VmErrorCode =
   | "clone_failed"
   /** Too little memory for a clone nobody asked for */
   | "memory_short"
+  /** No checkpoint has this id */
+  | "checkpoint_missing"
+  /** The store takes no more checkpoints */
+  | "checkpoint_cap"
+  | "checkpoint_failed"
   /** No directory for sockets that is writable and short enough */
   | "runtime_dir"
   | "closed";

@@ -9,6 +9,7 @@ import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.t
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
 import type { Activity } from "./activity.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
+import type { Checkpoint, RunningMachine } from "./take-checkpoint.ts";
 import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
 import { describeDeath, type VmDeath } from "./vm-death.ts";
 import { VmError } from "./vm-error.ts";
@@ -24,22 +25,31 @@ const PROBE: Omit<RunCommand, "timeoutMs"> = {
   maxOutputBytes: 0,
 };
 
+/** What a VM was cloned from. */
+export interface VmOrigin {
+  agentBuild: string;
+  takeCheckpoint(machine: RunningMachine, signal: AbortSignal): Promise<Checkpoint>;
+}
+
 /** A clone: a restored VMM and, once awake, the connection to its agent. Owns the VMM and its directory. */
 export class Vm implements AsyncDisposable {
   readonly #vmm: Vmm;
   readonly #dir: string;
-  readonly #agentBuild: string;
+  readonly #origin: VmOrigin;
   readonly #deadlines: VmDeadlines;
   readonly #died = Promise.withResolvers<VmDeath>();
+  readonly #ending = new AbortController();
   #agent: AgentClient | null = null;
   #activity: Activity | null = null;
+  /** The one under way, after all before it */
+  #checkpoints: Promise<unknown> = Promise.resolve();
   #guestStopped = false;
   #disposal: Promise<void> | null = null;
 
-  constructor(vmm: Vmm, dir: string, agentBuild: string, deadlines = VM_DEADLINES) {
+  constructor(vmm: Vmm, dir: string, origin: VmOrigin, deadlines = VM_DEADLINES) {
     this.#vmm = vmm;
     this.#dir = dir;
-    this.#agentBuild = agentBuild;
+    this.#origin = origin;
     this.#deadlines = deadlines;
     vmm.qmp.onEvent(({ event, data }) => {
       if (event === "SHUTDOWN" && data["guest"] === true) this.#guestStopped = true;
@@ -105,6 +115,15 @@ export class Vm implements AsyncDisposable {
     return this.#watched(getFile(this.#connected(), path, range, signal, this.#deadlines.transferMs));
   }
 
+  /** Makes a checkpoint of it; it goes on. One after another: each needs the machine to stand still. */
+  checkpoint(signal: AbortSignal): Promise<Checkpoint> {
+    const machine = { qmp: this.#vmm.qmp, agent: this.#connected(), pid: this.vmmPid, dir: this.#dir };
+    const untilEnd = AbortSignal.any([signal, this.#ending.signal]);
+    const taken = this.#checkpoints.then(() => this.#origin.takeCheckpoint(machine, untilEnd));
+    this.#checkpoints = taken.catch(() => undefined);
+    return this.#watched(taken);
+  }
+
   /** The agent's connection, for streams this class has no method for. */
   get agent(): AgentClient {
     return this.#connected();
@@ -116,8 +135,10 @@ export class Vm implements AsyncDisposable {
   }
 
   async #dispose(): Promise<void> {
+    this.#ending.abort(new VmError("closed", "the VM was ended"));
     this.#agent?.close();
     await this.#vmm[Symbol.asyncDispose]();
+    await this.#checkpoints;
     await rm(this.#dir, { recursive: true, force: true });
   }
 
@@ -128,11 +149,11 @@ export class Vm implements AsyncDisposable {
       signal,
       onLost: (error) => void this.#agentLost(error),
     });
-    if (agent.hello.build === this.#agentBuild) return agent;
+    if (agent.hello.build === this.#origin.agentBuild) return agent;
     agent.close();
     throw new AgentError(
       "agent_mismatch",
-      `the agent in the guest is build ${agent.hello.build}, the base says ${this.#agentBuild}; rebuild the base`,
+      `the agent in the guest is build ${agent.hello.build}, the base says ${this.#origin.agentBuild}; rebuild the base`,
     );
   }
 

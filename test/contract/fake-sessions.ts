@@ -7,6 +7,7 @@ import type {
   SessionService,
   SessionSummary,
 } from "../../src/session/session-service.ts";
+import type { TakenCheckpoint } from "../../src/session/vm-source.ts";
 
 /**
  * Sessions without VMs that keep the contract: files in a map, and commands that do what a test needs:
@@ -17,6 +18,8 @@ export class FakeSessions implements SessionService {
   readonly #files = new Map<string, Map<string, Uint8Array>>();
   readonly #disposal = new AbortController();
   #opened = 0;
+  /** Files of the checkpoint */
+  #kept: Map<string, Uint8Array> | null = null;
 
   async open(call: CallContext): Promise<OpenedSession> {
     call.progress?.("cloning base");
@@ -116,6 +119,19 @@ export class FakeSessions implements SessionService {
 
   async reset(sessionId: string): Promise<void> {
     this.#session(sessionId).clear();
+  }
+
+  async checkpoint(sessionId: string): Promise<TakenCheckpoint> {
+    this.#kept = new Map(this.#session(sessionId));
+    return { checkpointId: "chk_1", bytesWritten: 1234, pausedMs: 1.5 };
+  }
+
+  async fork(checkpointId: string, call: CallContext): Promise<OpenedSession> {
+    if (checkpointId !== "chk_1" || !this.#kept)
+      throw new SessionError("unknown_checkpoint", `There is no checkpoint ${checkpointId}. Make one.`);
+    const opened = await this.open(call);
+    this.#files.set(opened.sessionId, new Map(this.#kept));
+    return opened;
   }
 
   async close(sessionId: string): Promise<void> {

@@ -235,6 +235,7 @@ test.each([
   ["write_file", { path: "/a", content_base64: "" }],
   ["reset", {}],
   ["close", {}],
+  ["checkpoint", {}],
 ])("%s with an unknown session_id is an error that names it", async (tool, args) => {
   const { text, fields, failed } = await call(tool, { ...args, session_id: "ses_404" });
   expect(failed).toBe(true);
@@ -246,6 +247,21 @@ test.each([
       retryable: false,
     },
   });
+});
+
+test("checkpoint and fork pass ids and figures, and the fork has the files", async () => {
+  const session_id = await openSession();
+  await call("write_file", { session_id, path: "/f", content_base64: "a2VwdA==" });
+  const taken = await call("checkpoint", { session_id });
+  expect(taken.fields).toEqual({ checkpoint_id: "chk_1", bytes_written: 1234, paused_ms: 1.5 });
+  const forked = await call("fork", { checkpoint_id: "chk_1" });
+  const fork_id = forked.fields?.["session_id"] as string;
+  expect(fork_id).not.toBe(session_id);
+  expect((await call("run", { session_id: fork_id, command: "cat /f" })).fields?.["stdout"]).toBe("kept");
+  const unknown = await call("fork", { checkpoint_id: "chk_2" });
+  expect(unknown).toMatchObject({ failed: true, text: expect.stringContaining("unknown_checkpoint: ") });
+  for (const wrong of [undefined, "", "x".repeat(200), 7])
+    expect((await call("fork", { checkpoint_id: wrong })).text).toStartWith("bad_argument: checkpoint_id");
 });
 
 test("wrong arguments are an error of the tool that says what to pass", async () => {

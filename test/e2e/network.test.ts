@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { checkpoint, fork } from "../support/forks.ts";
 import { describeWithVms, TestHome } from "../support/real-vm.ts";
 import { runExecutable } from "../support/run-executable.ts";
 import { TestServer, type TestSession } from "../support/test-server.ts";
@@ -43,7 +44,12 @@ describeWithVms("a session with IGN_MCP_NET", () => {
   beforeAll(async () => {
     storeHome = new TestHome();
     store = new TestStore(join(storeHome.path, "store"));
-    server = await TestServer.start({ IGN_MCP_STORE: store.path, IGN_MCP_NET: "1", IGN_MCP_POOL: "0" });
+    server = await TestServer.start({
+      IGN_MCP_STORE: store.path,
+      IGN_MCP_NET: "1",
+      IGN_MCP_POOL: "0",
+      IGN_MCP_TOOLS: "all",
+    });
     session = await server.open({ timeoutMs: BUILD_LIMIT_MS });
   });
   afterAll(async () => {
@@ -74,6 +80,13 @@ describeWithVms("a session with IGN_MCP_NET", () => {
       fetch: (request) => new Response(`host saw ${new URL(request.url).pathname}`),
     });
     expect(await session.output(FETCH(host.port!))).toBe("host saw /from-guest");
+  });
+
+  test("is forked with its network, over connections of its own", async () => {
+    using host = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("reached") });
+    const forked = await fork(server, (await checkpoint(server, session)).checkpoint_id);
+    for (const each of [forked, session]) expect(await each.output(FETCH(host.port!))).toBe("reached");
+    await forked.close();
   });
 
   test("says in its tools that there is a network", async () => {

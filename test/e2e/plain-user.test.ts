@@ -23,7 +23,7 @@ function installFor(home: TestHome): { executablePath: string; env: Record<strin
   mustRun(["mkdir", programPath]);
   mustRun(["cp", "--reflink=auto", EXECUTABLE_PATH, programPath]);
   mustRun(["cp", "--recursive", "--sparse=always", "--reflink=auto", IMAGE_PATH, programPath]);
-  const env = home.env({ IGN_MCP_STORE: store.path });
+  const env = home.env({ IGN_MCP_STORE: store.path, IGN_MCP_TOOLS: "all" });
   mustRun(["chown", "--recursive", `${USER_ID}:${USER_ID}`, home.path]);
   return { executablePath: join(programPath, "ignition-mcp"), env };
 }
@@ -53,6 +53,10 @@ describeWithVms("a user without privileges", () => {
       expect(await session.output("id -u; python3 -c 'print(6 * 7)'")).toBe("0\n42\n");
       await session.writeFile("note.txt", "kept");
       expect(await session.output("cat note.txt")).toBe("kept");
+      const taken = await client.callOk("checkpoint", { session_id: session.id });
+      const forked = await client.callOk("fork", { checkpoint_id: taken.fields["checkpoint_id"] });
+      const fork = new TestSession(client, String(forked.fields["session_id"]));
+      expect(await fork.output("cat note.txt")).toBe("kept");
       await session.reset();
       vms = vmsOf(client.pid);
       for (const { pid } of vms) expect(userOf(pid)).not.toBe(0);

@@ -17,6 +17,7 @@ const GARBAGE_SEED = 8;
 export interface FakeAgentOptions {
   fault?: AgentFault;
   build?: string;
+  refusesHold?: boolean;
   /** AF_UNIX path to listen on; default: a socket in a directory of its own */
   path?: string;
   /** What a run does once its command and stdin came whole; default: it succeeds without output */
@@ -169,8 +170,10 @@ export class FakeAgent implements Disposable {
 
   #answer(peer: Peer, frame: Frame): void {
     const { type, stream } = frame;
-    if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
-    else if (type === Message.CLONED) peer.sendJson(Message.OK, stream, {});
+    if (type === Message.HOLD && this.#options.refusesHold) refuse(peer, frame, "refused", "EPERM");
+    else if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
+    else if ([Message.CLONED, Message.HOLD, Message.RELEASE].some((each) => each === type))
+      peer.sendJson(Message.OK, stream, {});
     else if (type === Message.RUN) this.#startRun(peer, frame);
     else if (type === Message.PUT) this.#startPut(peer, frame);
     else if (type === Message.GET) this.#startGet(peer, frame);

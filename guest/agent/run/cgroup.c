@@ -145,6 +145,11 @@ void cgroup_kill(const struct cgroup *cgroup, pid_t shell) {
         each_process(cgroup, signal_one, SIGKILL);
 }
 
+void cgroup_freeze(const struct cgroup *cgroup, bool freeze) {
+    if (cgroup->fd >= 0 && !write_at(cgroup->fd, "cgroup.freeze", freeze ? "1" : "0"))
+        console_error("cgroup.freeze");
+}
+
 void cgroup_signal(const struct cgroup *cgroup, int signal_number) {
     if (cgroup->fd < 0)
         session_signal(cgroup->session, signal_number);

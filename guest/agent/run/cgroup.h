@@ -22,6 +22,8 @@ bool cgroup_setup(const char *directory);
 bool cgroup_create(struct cgroup *cgroup, uint64_t run);
 // `shell` is 0 once it was reaped.
 void cgroup_kill(const struct cgroup *cgroup, pid_t shell);
+// Does nothing without cgroups.
+void cgroup_freeze(const struct cgroup *cgroup, bool freeze);
 void cgroup_signal(const struct cgroup *cgroup, int signal_number);
 // Living processes, not counting zombies.
 size_t cgroup_count(const struct cgroup *cgroup);

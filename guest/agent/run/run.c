@@ -12,6 +12,7 @@
 enum { DRAIN_US = 50000 };
 
 static struct run *runs;
+static bool held;
 
 static void run_free(struct run *run) {
     for (struct run **at = &runs; *at != NULL; at = &(*at)->next) {
@@ -230,11 +231,30 @@ static bool run_pump(struct stream *stream) {
 
 static void run_abandon(struct stream *stream) {
     struct run *run = (struct run *)stream;
-    if (run->state == RUN_RUNNING || run->state == RUN_DRAINING)
-        kill_all(run);
-    output_forget(&run->out);
-    output_forget(&run->err);
+    if (held && run->state != RUN_RECEIVING) {
+        output_spool(&run->out);
+        output_spool(&run->err);
+    } else {
+        if (run->state == RUN_RUNNING || run->state == RUN_DRAINING)
+            kill_all(run);
+        output_forget(&run->out);
+        output_forget(&run->err);
+    }
     linger(run);
+}
+
+static void hold(bool on) {
+    held = on;
+    for (struct run *run = runs; run != NULL; run = run->next)
+        cgroup_freeze(&run->cgroup, on);
+}
+
+void runs_hold(void) {
+    hold(true);
+}
+
+void runs_release(void) {
+    hold(false);
 }
 
 static const struct stream_ops run_ops = {run_frame, run_pump, run_abandon};

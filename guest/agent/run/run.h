@@ -52,6 +52,11 @@ struct run {
 
 void run_open(struct link *link, uint32_t stream, const struct json_object *request);
 
+// Freezes the processes of all runs. Until runs_release a connection's end does not end its runs:
+// they live on without a deadline, and all they print is in their files.
+void runs_hold(void);
+void runs_release(void);
+
 // A child of the agent ended.
 void run_reaped(pid_t pid, int wait_status);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static const char features[] = "run put get cloned stdin spool report";
+static const char features[] = "run put get cloned stdin spool report hold";
 
 // One request is parsed at a time, on one thread.
 static struct json_object request;
@@ -75,6 +75,15 @@ static void dispatch_request(struct link *link, const struct frame *frame) {
     case FRAME_PING:
         ping(link, frame->stream);
         break;
+    case FRAME_HOLD:
+        runs_hold();
+        link_send(link, FRAME_OK, frame->stream, "{}", 2);
+        link_hold(link);
+        break;
+    case FRAME_RELEASE:
+        link_release(link);
+        release_answer(link, frame->stream, &request);
+        break;
     default:
         open_stream(link, frame);
     }
@@ -96,6 +105,8 @@ void dispatch_frame(struct link *link, const struct frame *frame) {
     case FRAME_HELLO:
     case FRAME_CLONED:
     case FRAME_PING:
+    case FRAME_HOLD:
+    case FRAME_RELEASE:
     case FRAME_RUN:
     case FRAME_PUT:
     case FRAME_GET:

@@ -17,6 +17,8 @@ enum frame_type {
     FRAME_HELLO = 0x01,
     FRAME_CLONED = 0x02,
     FRAME_PING = 0x03,
+    FRAME_HOLD = 0x04,
+    FRAME_RELEASE = 0x05,
     FRAME_RUN = 0x10,
     FRAME_COMMAND = 0x11,
     FRAME_STDIN = 0x12,

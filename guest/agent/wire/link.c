@@ -55,7 +55,7 @@ static void drop_connection(struct link *link) {
         }
     }
     link->out_begin = link->out_end = 0;
-    link->greeted = false;
+    link->greeted = link->held = false;
     timer_stop(&link->silence);
 }
 
@@ -168,7 +168,9 @@ static enum io_result transmit(struct link *link) {
     while (link->out_begin < link->out_end) {
         if (total >= WRITE_BYTES_PER_TURN)
             return IO_MORE;
-        size_t length = link->out_end - link->out_begin;
+        size_t length = link->held ? link->sendable : link->out_end - link->out_begin;
+        if (length == 0)
+            return IO_WOULD_BLOCK;
         if (link->carrier == LINK_PORT && length > PORT_WRITE_BYTES)
             length = PORT_WRITE_BYTES;
         ssize_t count = write(link->watch.fd, link->out + link->out_begin, length);
@@ -179,6 +181,7 @@ static enum io_result transmit(struct link *link) {
         if (count <= 0)
             return IO_CLOSED;
         link->out_begin += (size_t)count;
+        link->sendable -= link->held ? (size_t)count : 0;
         total += (size_t)count;
     }
     // Small traffic keeps to the buffer's first pages.
@@ -189,6 +192,8 @@ static enum io_result transmit(struct link *link) {
 // Lets each stream add output, starting behind the one that filled the link last time.
 static bool pump(struct link *link) {
     bool more = false;
+    if (link->held)
+        return false;
     for (size_t i = 0; i < LINK_MAX_STREAMS; i++) {
         size_t at = (link->cursor + i) % LINK_MAX_STREAMS;
         struct stream *stream = link->streams[at];

@@ -32,6 +32,8 @@ struct link {
     bool host_seen;       // see is_end_of_host
     uint32_t connections; // CONNECT lines answered
     struct timer silence; // see conn_ends_in_connect
+    bool held;            // see link_hold
+    size_t sendable;      // while held: unsent bytes that may still go
     struct stream *streams[LINK_MAX_STREAMS];
     size_t cursor; // where the next round of pumping starts
     struct link *next;
@@ -73,6 +75,11 @@ void link_send_credit(struct link *link, uint32_t stream, uint32_t bytes);
 // `error_number` 0 is sent as null.
 void link_send_error(struct link *link, uint32_t stream, const char *code, int error_number,
                      const char *message);
+
+// What is queued now is sent, and nothing after it until link_release: then the host has read all
+// there is, and the wire is empty.
+void link_hold(struct link *link);
+void link_release(struct link *link);
 
 struct stream *link_find(struct link *link, uint32_t id);
 // False when the link has too many streams.

@@ -23,6 +23,15 @@ void link_commit(struct link *link, uint8_t type, uint32_t stream, size_t payloa
     link->out_end += FRAME_HEADER_BYTES + payload_bytes;
 }
 
+void link_hold(struct link *link) {
+    link->held = true;
+    link->sendable = link->out_end - link->out_begin;
+}
+
+void link_release(struct link *link) {
+    link->held = false;
+}
+
 void link_send(struct link *link, uint8_t type, uint32_t stream, const void *payload,
                size_t payload_bytes) {
     // Answers are small and reading stops at LINK_OUT_LIMIT_BYTES, far below the buffer's size.

@@ -18,6 +18,9 @@ const TRANSLATION_CACHE_MIB = 64;
  */
 const EMULATED_CPU = "max,-erms,-fsrm";
 
+/** A running machine's state has no configuration section, and says that it runs: `-S` keeps the clone paused. */
+const OF_RUNNING = ["-global", "migration.send-configuration=off", "-S"];
+
 /** Arguments that boot `spec` from its kernel with `<baseDir>/memory.bin` as shared RAM. */
 export function bootArgv(spec: MachineSpec, source: BootSource, vmDir: string, baseDir: string): string[] {
   return [
@@ -35,9 +38,19 @@ export function bootArgv(spec: MachineSpec, source: BootSource, vmDir: string, b
  * Arguments that make the same machine over the same RAM file, mapped privately and opened read-only.
  * It waits for `migrate-incoming`.
  */
-export function cloneArgv(spec: MachineSpec, vmDir: string, baseDir: string): string[] {
+export function cloneArgv(
+  spec: MachineSpec,
+  vmDir: string,
+  baseDir: string,
+  kind: "base" | "checkpoint" = "base",
+): string[] {
   const memory = `share=off,readonly=on,rom=off,mem-path=${escaped(join(baseDir, MEMORY_FILE))}`;
-  return [...machineArgv(spec, vmDir, memory), "-incoming", "defer"];
+  return [
+    ...machineArgv(spec, vmDir, memory),
+    ...(kind === "checkpoint" ? OF_RUNNING : []),
+    "-incoming",
+    "defer",
+  ];
 }
 
 /** Without paths: two machines with the same fingerprint can restore each other's state. */

@@ -18,6 +18,14 @@ export async function saveState(
   await migrate(qmp, "migrate", statePath, deadlineMs, signal);
 }
 
+/**
+ * Writes the device state of a machine whose RAM is mapped privately, without the RAM. The machine must be stopped.
+ * Despite its name the command has nothing to do with Xen.
+ */
+export async function saveRunningState(qmp: Qmp, statePath: string): Promise<void> {
+  await qmp.execute("xen-save-devices-state", { filename: statePath });
+}
+
 /** Loads device state into a machine started with `-incoming defer`; it is paused afterwards, as its base was. */
 export async function loadState(
   qmp: Qmp,

@@ -9,6 +9,7 @@ class StoreFault extends Fault<"no_base"> {}
 const CONFIG = loadConfig({ HOME: "/nowhere" });
 const SOUND: BaseSummary = {
   name: "tools-base",
+  kind: "base",
   createdAt: "2026-11-30T10:00:00Z",
   sizeBytes: 314_572_800,
   accel: "tcg",
@@ -65,9 +66,9 @@ test("ls prints a table for people", async () => {
   expect(await commands.list(false)).toBe(0);
   expect(output.stdoutText).toBe(
     [
-      "NAME        CREATED               SIZE     ACCEL  STATE",
-      "tools-base  2026-11-30T10:00:00Z  300 MiB  tcg    usable",
-      "old         2026-11-30T10:00:00Z  300 MiB  tcg    made by another QEMU",
+      "NAME        KIND  CREATED               SIZE     ACCEL  STATE",
+      "tools-base  base  2026-11-30T10:00:00Z  300 MiB  tcg    usable",
+      "old         base  2026-11-30T10:00:00Z  300 MiB  tcg    made by another QEMU",
       "",
     ].join("\n"),
   );
@@ -79,6 +80,7 @@ test("ls --json prints stable keys, and an empty store is an empty list", async 
   expect(JSON.parse(output.stdoutText)).toEqual([
     {
       name: "old",
+      kind: "base",
       created_at: "2026-11-30T10:00:00Z",
       size_bytes: 314_572_800,
       accel: "tcg",

@@ -67,6 +67,11 @@ export class FaultySource implements VmSource {
     }
   }
 
+  /** There is no checkpoint here: a fork is one more clone. */
+  fork(_checkpointId: string, call: { signal: AbortSignal }): Promise<Vm> {
+    return this.claim(call);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#runtime[Symbol.dispose]();
   }

@@ -3,7 +3,7 @@ import type { ReportMessage } from "../../../src/guest/agent-protocol.ts";
 import type { CommandEnd } from "../../../src/guest/output-capture.ts";
 import type { RunCommand, RunHandle } from "../../../src/guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../../src/guest/transfer-file.ts";
-import type { SessionVm, VmSource } from "../../../src/session/vm-source.ts";
+import type { SessionVm, TakenCheckpoint, VmSource } from "../../../src/session/vm-source.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
 import { SUCCESS } from "../../fake-vmm/fake-run.ts";
 
@@ -84,6 +84,7 @@ export class FakeVm implements SessionVm {
   readonly puts: { path: string; content: Uint8Array }[] = [];
   onRun: ((command: RunCommand) => CommandEnd | Promise<CommandEnd>) | null = null;
   onPut: (() => Promise<void>) | null = null;
+  onCheckpoint: () => Promise<TakenCheckpoint> = () => Promise.reject(new Error("no checkpoint"));
   /** Holds back the end of disposal until it resolves */
   beforeDisposed: Promise<void> = Promise.resolve();
   isDisposed = false;
@@ -113,6 +114,10 @@ export class FakeVm implements SessionVm {
     return { content: file.subarray(offset, end), fileBytes: file.byteLength };
   }
 
+  checkpoint(): Promise<TakenCheckpoint> {
+    return this.onCheckpoint();
+  }
+
   async putFile(path: string, content: Uint8Array): Promise<void> {
     this.puts.push({ path, content });
     await this.onPut?.();
@@ -135,10 +140,17 @@ export class FakeVmSource implements VmSource {
   /** A claim that ignores cancellation, as one that was just about to succeed */
   ignoresAbort = false;
   claims = 0;
+  /** Checkpoints that were asked for */
+  readonly forkedFrom: string[] = [];
   isDisposed = false;
 
   get lastVm(): FakeVm {
     return this.vms.at(-1)!;
+  }
+
+  fork(checkpointId: string, call: { signal: AbortSignal }): Promise<FakeVm> {
+    this.forkedFrom.push(checkpointId);
+    return this.claim(call);
   }
 
   async claim({ signal }: { signal: AbortSignal }): Promise<FakeVm> {

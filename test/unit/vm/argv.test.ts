@@ -39,6 +39,13 @@ describe("a clone", () => {
     ]);
   });
 
+  test("of a running machine stays paused, and takes a state without a configuration section", () => {
+    const forked = cloneArgv(SPEC, "/run/vm", "/store/chk", "checkpoint");
+    expect(valuesOf(forked, "-global")).toEqual(["migration.send-configuration=off"]);
+    expect(forked).toContain("-S");
+    expect(clone).not.toContain("-S");
+  });
+
   test("has sockets in its own directory only, and serves none but the agent's", () => {
     expect(valuesOf(clone, "-chardev")).toEqual([
       "socket,id=qmp,path=/run/vm/qmp.sock",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { randomId } from "../../../src/base/random-id.ts";
 import {
   type BaseManifest,
   type ExpectedBase,
@@ -14,6 +15,7 @@ const SHA = "a".repeat(64);
 const OTHER_SHA = "b".repeat(64);
 const MANIFEST: BaseManifest = {
   format: 1,
+  kind: "base",
   name: "tools-base",
   created: "2024-06-01T00:00:00Z",
   protocol: 1,
@@ -78,6 +80,29 @@ describe("reading a manifest", () => {
     expect(await readBaseManifest(path, "x")).toBeNull();
     writeFileSync(path, JSON.stringify(MANIFEST));
     expect(await readBaseManifest(path, "x")).toEqual(MANIFEST);
+  });
+
+  test("written before there were checkpoints is a base's", async () => {
+    using directory = new TemporaryDirectory();
+    const { kind: _, ...old } = MANIFEST;
+    writeFileSync(directory.join("m"), JSON.stringify(old));
+    expect(await readBaseManifest(directory.join("m"), "x")).toEqual(MANIFEST);
+  });
+
+  test("keeps what a checkpoint was made of", async () => {
+    using directory = new TemporaryDirectory();
+    const parent = { name: "tools-base", state: OTHER_SHA };
+    const checkpoint: BaseManifest = { ...MANIFEST, kind: "checkpoint", parent };
+    writeFileSync(directory.join("m"), JSON.stringify(checkpoint));
+    expect(await readBaseManifest(directory.join("m"), "x")).toEqual(checkpoint);
+  });
+
+  test("of a checkpoint in vain does not advise to build what cannot be built", async () => {
+    using directory = new TemporaryDirectory();
+    writeFileSync(directory.join("m"), "{");
+    const id = randomId("chk_");
+    const { message } = await rejection(readBaseManifest(directory.join("m"), id));
+    expect(message).toEndWith(`Remove it, and make a new checkpoint: ignition-mcp base rm ${id}`);
   });
 
   test.each([

@@ -1,11 +1,13 @@
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { Vm } from "../../../src/vm/vm.ts";
+import { Vm, type VmOrigin } from "../../../src/vm/vm.ts";
 import { Vmm } from "../../../src/vm/vmm.ts";
 import type { FakeQemuOptions } from "../../fake-vmm/fake-qemu.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const PROGRAM_PATH = resolve(import.meta.dir, "../../fake-vmm/fake-qemu.ts");
+
+const NO_CHECKPOINT: VmOrigin["takeCheckpoint"] = () => Promise.reject(new Error("this machine is a fake"));
 
 /** A VM directory and the program that plays QEMU in it. */
 export class FakeMachine extends TemporaryDirectory {
@@ -22,7 +24,10 @@ export class FakeMachine extends TemporaryDirectory {
   }
 
   /** A VM over it, not awake yet. */
-  async startVm(options: FakeQemuOptions = {}): Promise<Vm> {
-    return new Vm(await this.startVmm(options), this.vmDir, "b0");
+  async startVm(options: FakeQemuOptions = {}, takeCheckpoint = NO_CHECKPOINT): Promise<Vm> {
+    return new Vm(await this.startVmm(options), this.vmDir, {
+      agentBuild: "b0",
+      takeCheckpoint,
+    });
   }
 }

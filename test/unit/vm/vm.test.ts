@@ -106,6 +106,45 @@ describe("a VM", () => {
   });
 });
 
+describe("checkpoints of a VM", () => {
+  const taken = { checkpointId: "chk_a", bytesWritten: 1, pageBytes: 1, pausedMs: 1 };
+
+  test("are made one after another, also after one that failed", async () => {
+    using machine = new FakeMachine();
+    const steps: string[] = [];
+    await using vm = await machine.startVm({}, async () => {
+      steps.push("begins");
+      await Bun.sleep(5);
+      steps.push("ends");
+      if (steps.length === 2) throw new Error("the first fails");
+      return taken;
+    });
+    await vm.awaken(NEVER);
+    const all = await Promise.allSettled([1, 2, 3].map(() => vm.checkpoint(NEVER)));
+    expect(all.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
+    expect(steps).toEqual(["begins", "ends", "begins", "ends", "begins", "ends"]);
+  });
+
+  test("end with it, and it waits for what they clear away", async () => {
+    using machine = new FakeMachine();
+    let isCleared = false;
+    const vm = await machine.startVm({}, async (_, signal) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener("abort", () => reject(signal.reason));
+      return await promise.finally(async () => {
+        await Bun.sleep(5);
+        isCleared = true;
+      });
+    });
+    await vm.awaken(NEVER);
+    const taking = rejection<VmError>(vm.checkpoint(NEVER));
+    await Bun.sleep(1);
+    await vm[Symbol.asyncDispose]();
+    expect(isCleared).toBe(true);
+    expect((await taking).code).toBe("closed");
+  });
+});
+
 describe("death", () => {
   const deaths: [string, VmDeath][] = [
     ["vmm-exit 3", { kind: "vmm_exited", end: { exitCode: 3, signal: null } }],
