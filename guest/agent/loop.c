@@ -69,7 +69,10 @@ void timer_stop(struct timer *timer) {
     timer->slot = NULL;
 }
 
+// -1, for ever, when no timer runs: an idle agent does not wake.
 static int wait_ms(void) {
+    if (timers == NULL)
+        return -1;
     uint64_t now = monotonic_us(), wait = (uint64_t)LONGEST_WAIT_MS * 1000;
     for (struct timer *timer = timers; timer != NULL; timer = timer->next) {
         uint64_t left = timer->due_us > now ? timer->due_us - now : 0;
