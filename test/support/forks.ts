@@ -25,6 +25,7 @@ export class ForkingHome implements AsyncDisposable {
     const env = {
       IGN_MCP_STORE: this.store.path,
       IGN_MCP_POOL: "0",
+      IGN_MCP_TOOLS: "all",
       IGN_MCP_MAX_SESSIONS: "12",
       ...extraEnv,
     };
