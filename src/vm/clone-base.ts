@@ -36,7 +36,7 @@ export async function cloneBase(
       signal.throwIfAborted();
       throw new VmError(
         "clone_failed",
-        `base '${base.name}' could not be restored: ${vmm.complaint(error)}`,
+        `base '${base.name}' could not be restored: ${vmm.complaint(error as Error)}`,
         error,
       );
     }

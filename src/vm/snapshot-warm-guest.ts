@@ -9,7 +9,7 @@ import { saveState } from "./qemu/migration.ts";
 import type { RuntimeDirectory } from "./runtime-directory.ts";
 import { hostTscKhz } from "./tsc-rate.ts";
 import { VmError } from "./vm-error.ts";
-import { Vmm } from "./vmm.ts";
+import { describeEnd, Vmm } from "./vmm.ts";
 
 const SAVE_DEADLINE_MS = 60_000;
 const FIRST_LINE = "ignition-agent: up";
@@ -47,8 +47,9 @@ async function reachReady(
   signal: AbortSignal,
 ): Promise<void> {
   const watching = new AbortController();
-  const ended = vmm.ended.then(() => {
-    throw new VmError("base_build_failed", `QEMU ended while the guest booted: ${vmm.complaint()}`);
+  const ended = vmm.ended.then((end) => {
+    const seen = new Error(`QEMU ${describeEnd(end)} while the guest booted`);
+    throw new VmError("base_build_failed", vmm.complaint(seen));
   });
   ended.catch(() => undefined);
   const seen = (text: string, deadlineMs: number) =>

@@ -1,4 +1,4 @@
-import type { VmmEnd } from "./vmm.ts";
+import { describeEnd, type VmmEnd } from "./vmm.ts";
 
 /** Why a VM is no more, when nobody here ended it. */
 export type VmDeath =
@@ -13,9 +13,7 @@ export type VmDeath =
 export function describeDeath(death: VmDeath): string {
   switch (death.kind) {
     case "vmm_exited":
-      return death.end.signal === null
-        ? `its VMM exited (status ${death.end.exitCode})`
-        : `its VMM was killed (${death.end.signal})`;
+      return `its VMM ${describeEnd(death.end)}`;
     case "guest_panic":
       return "its guest kernel panicked";
     case "guest_stopped":

@@ -51,8 +51,9 @@ export class Vmm implements AsyncDisposable {
     this.#child = child;
     this.#stderrDone = this.#collectStderr(child.stderr);
     this.ended = child.exited.then(() => {
-      this.qmp.end("ended");
-      return endOf(child.exitCode, child.signalCode);
+      const end = endOf(child.exitCode, child.signalCode);
+      this.qmp.end(describeEnd(end));
+      return end;
     });
   }
 
@@ -76,13 +77,14 @@ export class Vmm implements AsyncDisposable {
     } catch (error) {
       await vmm[Symbol.asyncDispose]();
       signal?.throwIfAborted();
-      throw new VmError("vmm_failed", `QEMU did not start: ${vmm.complaint(error)}`, error);
+      throw new VmError("vmm_failed", `QEMU did not start: ${vmm.complaint(error as Error)}`, error);
     }
   }
 
-  /** The last lines QEMU wrote to stderr, for a person; without any, what we saw of its failure. */
-  complaint(seen?: unknown): string {
-    return this.#stderr.text().trim() || (seen instanceof Error ? seen.message : "it gave no reason");
+  /** What we saw of a failure, and the last lines QEMU wrote to stderr, for a person. */
+  complaint(seen: Error): string {
+    const said = this.#stderr.text().trim();
+    return said === "" ? seen.message : `${seen.message}; it said: ${said}`;
   }
 
   /** Pid of QEMU itself, which under bubblewrap is not our child but our child's; for measuring. */
@@ -144,6 +146,11 @@ export class Vmm implements AsyncDisposable {
   async #collectStderr(stream: ReadableStream<Uint8Array>): Promise<void> {
     for await (const bytes of stream) this.#stderr.push(bytes);
   }
+}
+
+/** Completes "QEMU …". */
+export function describeEnd({ exitCode, signal }: VmmEnd): string {
+  return signal === null ? `exited (status ${exitCode})` : `was killed (${signal})`;
 }
 
 /** QEMU's own statuses are small; bubblewrap around it reports QEMU's end by signal N as status 128 + N. */

@@ -7,7 +7,7 @@ type Fields = Record<string, unknown>;
 const VMM_KILLED = "its VMM was killed (SIGKILL)";
 const PANICKED = "its guest kernel panicked";
 /** What a killed VMM looks like to an open or a reset that waits for it */
-const KILLED_EARLY = /its VMM was killed \(SIGKILL\)|QEMU ended/;
+const KILLED_EARLY = /(its VMM|QEMU) was killed \(SIGKILL\)/;
 const MAX_FILE_BYTES = 100_000;
 /** More than an answer holds */
 const LONG_OUTPUT_BYTES = 100_000;

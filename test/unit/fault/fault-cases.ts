@@ -42,13 +42,17 @@ export const START_FAULTS: FaultCase[] = [
   vmm("QMP garbage", { greeting: "garbage" }, "sent a line that is not JSON"),
   vmm("a QMP array", { greeting: "an_array" }, "sent a line that is no object"),
   vmm("an endless QMP line", { greeting: "an_endless_line" }, "sent an endless line"),
-  vmm("a complaint", { complaint: "cannot allocate memory" }, "did not start: cannot allocate memory"),
+  vmm(
+    "a complaint",
+    { complaint: "cannot allocate memory" },
+    "QEMU exited (status 1); it said: cannot allocate memory",
+  ),
   vmm("a mute qmp_capabilities", { unanswered: ["qmp_capabilities"] }, "answer to qmp_capabilities", {
     commandMs: MS,
   }),
   vmm("a mute cont", { unanswered: ["cont"] }, "waiting for QEMU's answer to cont", { commandMs: MS }),
   vmm("a failed restore", { migration: "failed" }, "QEMU could not migrate-incoming"),
-  vmm("an end during the restore", { migration: "exits" }, "QEMU ended"),
+  vmm("an end during the restore", { migration: "exits" }, "QEMU exited (status 1)"),
   vmm("an endless restore", { migration: "never_ends" }, "waiting for QEMU's migrate-incoming", {
     restoreMs: MS,
   }),

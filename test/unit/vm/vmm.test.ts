@@ -24,7 +24,7 @@ describe("starting", () => {
     using machine = new FakeMachine();
     const error = await rejection<VmError>(machine.startVmm({ complaint: "qemu: no such machine" }));
     expect(error.code).toBe("vmm_failed");
-    expect(error.message).toBe("QEMU did not start: qemu: no such machine");
+    expect(error.message).toBe("QEMU did not start: QEMU exited (status 1); it said: qemu: no such machine");
   });
 
   test("a program that is not there is a failure", async () => {
@@ -63,7 +63,7 @@ describe("a program that ends by itself", () => {
     await using vmm = await machine.startVmm({ migration: "exits", unanswered: [] });
     const loading = rejection(loadState(vmm.qmp, "/s", 60_000));
     expect(await vmm.ended).toEqual({ exitCode: 1, signal: null });
-    expect((await loading).message).toBe("QEMU ended");
-    expect((await rejection(vmm.qmp.execute("cont"))).message).toBe("QEMU ended");
+    expect((await loading).message).toBe("QEMU exited (status 1)");
+    expect((await rejection(vmm.qmp.execute("cont"))).message).toBe("QEMU exited (status 1)");
   });
 });
