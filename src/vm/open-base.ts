@@ -33,9 +33,10 @@ export interface OpenBase extends Ground {
 }
 
 export async function findGround(config: Config): Promise<Ground> {
-  const confined = async (qemu: QemuProgram) => ({ qemu, jail: await findJail(qemu) });
-  const [image, ground] = await Promise.all([openImage(config), findQemu().then(confined)]);
-  return { ...ground, image };
+  // One after the other, so that nothing runs on when one of them fails.
+  const image = await openImage(config);
+  const qemu = await findQemu();
+  return { image, qemu, jail: await findJail(qemu) };
 }
 
 /** Null when there is no base of this name. Rejects with `base_mismatch` or `base_damaged`; such a base is never used. */

@@ -76,7 +76,7 @@ describeWithVms("a run that runs out of something says of what", () => {
     ["disk", "dd if=/dev/zero of=/root/full bs=1M", { disk_full: true }],
     [
       "processes",
-      "i=0; while [ $i -lt 5000 ]; do sleep 20 & i=$((i+1)); done; wait",
+      "i=0; while [ $i -lt 5000 ]; do sleep 1000 & i=$((i+1)); done; wait",
       { too_many_processes: true },
     ],
   ];
