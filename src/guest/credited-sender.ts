@@ -9,12 +9,18 @@ export class CreditedSender {
   readonly #client: AgentClient;
   readonly #type: number;
   #creditBytes = INITIAL_CREDIT_BYTES;
+  /** All that was handed over so far */
+  #sentBytes = 0;
   #stopped = false;
   #wake: (() => void) | null = null;
 
   constructor(client: AgentClient, type: number) {
     this.#client = client;
     this.#type = type;
+  }
+
+  get sentBytes(): number {
+    return this.#sentBytes;
   }
 
   get isStopped(): boolean {
@@ -48,6 +54,7 @@ export class CreditedSender {
       this.#creditBytes -= size;
       const accepted = this.#client.send(this.#type, stream, bytes.subarray(sentBytes, sentBytes + size));
       sentBytes += size;
+      this.#sentBytes += size;
       if (!accepted) await this.#client.drained();
     }
     return !this.#stopped;

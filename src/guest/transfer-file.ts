@@ -35,7 +35,8 @@ export async function putFile(
       if (type === Message.CREDIT) sender.grant(decodeCredit(payload));
       else if (type === Message.OK) {
         const { bytes } = decodeJson(putReply, payload);
-        if (bytes !== content.byteLength) throw new RangeError("the agent stored another number of bytes");
+        if (bytes !== content.byteLength || sender.sentBytes < bytes)
+          throw new RangeError("the agent stored another number of bytes, or before it had them");
         client.endStream(stream);
         resolve(bytes);
       } else throw new RangeError(`type ${type} does not answer PUT`);

@@ -13,9 +13,9 @@ export interface QmpEvent {
 interface QmpReply {
   id?: number;
   return?: unknown;
-  error?: { class: string; desc: string };
+  error?: unknown;
   event?: string;
-  data?: Record<string, unknown>;
+  data?: unknown;
   QMP?: unknown;
 }
 
@@ -104,7 +104,7 @@ export class Qmp {
     }
     if (typeof reply !== "object" || reply === null) this.end("sent a line that is no object");
     else if (reply.QMP !== undefined) this.#greeting.resolve();
-    else if (typeof reply.event === "string") this.#emit({ event: reply.event, data: reply.data ?? {} });
+    else if (typeof reply.event === "string") this.#emit({ event: reply.event, data: members(reply.data) });
     else if (typeof reply.id === "number") this.#settle(reply.id, reply);
   }
 
@@ -115,8 +115,15 @@ export class Qmp {
   #settle(id: number, reply: QmpReply): void {
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
-    if (reply.error)
-      waiting.reject(new VmError("vmm_failed", `QEMU refused ${waiting.command}: ${reply.error.desc}`));
-    else waiting.resolve(reply.return);
+    if (reply.error !== undefined) {
+      const { desc } = members(reply.error);
+      const reason = typeof desc === "string" ? desc : "it gave no reason";
+      waiting.reject(new VmError("vmm_failed", `QEMU refused ${waiting.command}: ${reason}`));
+    } else waiting.resolve(reply.return);
   }
+}
+
+/** Those of an object; none of anything else. */
+function members(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

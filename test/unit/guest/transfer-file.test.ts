@@ -53,6 +53,15 @@ describe("putting a file", () => {
     );
   });
 
+  test("fails at once when the agent says it stored a file that it does not have yet", async () => {
+    using connected = await ConnectedAgent.start({ grants: false });
+    const putting = putFile(connected.client, "/f", pattern(3 * MIB), NEVER);
+    await eventually("the credit's end", () => dataBytes(connected) >= INITIAL_CREDIT_BYTES);
+    const { stream } = connected.agent.receivedOf(Message.PUT)[0]!;
+    connected.agent.broadcast(Message.OK, stream, Buffer.from(JSON.stringify({ bytes: 3 * MIB })));
+    expect((await rejection<AgentError>(putting)).code).toBe("agent_invalid");
+  });
+
   test("fails when the agent says it stored another number of bytes", async () => {
     using connected = await ConnectedAgent.start({ fault: "silent" });
     const putting = putFile(connected.client, "/f", pattern(9), NEVER);
