@@ -44,9 +44,15 @@ static void free_if_over(struct run *run) {
         run_free(run);
 }
 
+static void on_lingering(struct timer *timer) {
+    free_if_over((struct run *)((char *)timer - offsetof(struct run, timer)));
+}
+
 static void linger(struct run *run) {
     run->state = RUN_LINGERING;
-    timer_stop(&run->timer);
+    // Removing a cgroup takes longer than all that sends EXIT, so it waits until EXIT is on its
+    // way.
+    timer_start(&run->timer, 0, on_lingering);
     report_stop(&run->report);
     input_close(&run->in);
     run->out.frozen = run->err.frozen = true;
@@ -57,7 +63,6 @@ static void linger(struct run *run) {
         spool_finish(run->out.spool);
     if (run->err.spool != NULL)
         spool_finish(run->err.spool);
-    free_if_over(run);
 }
 
 // Also where the shell never started: its failed child may still be in the cgroup.
