@@ -47,7 +47,13 @@ export class RuntimeDirectory implements Disposable {
   /** A new empty directory for one VM. Its owner removes it. */
   createVmDirectory(): string {
     const path = join(this.path, String(RuntimeDirectory.#nextVm++));
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    try {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      const reason = (error as Error).message;
+      const next = "Make room there, or set XDG_RUNTIME_DIR to another directory with a short path";
+      throw new VmError("runtime_dir", `no directory for a VM's sockets: ${reason}. ${next}`, error);
+    }
     this.#vmPaths.push(path);
     return path;
   }
@@ -59,12 +65,13 @@ export class RuntimeDirectory implements Disposable {
   }
 }
 
-/** Leaves a directory that others use, and one that was never made. */
+/** Leaves a directory that others use or that is a mount of its own, and one that was never made. */
 function removeIfEmpty(path: string): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY"].includes((error as NodeJS.ErrnoException).code ?? ""))
+      throw error;
   }
 }
 

@@ -48,7 +48,9 @@ async function reachReady(
 ): Promise<void> {
   const watching = new AbortController();
   const ended = vmm.ended.then((end) => {
-    const seen = new Error(`QEMU ${describeEnd(end)} while the guest booted`);
+    // The guest's RAM is a sparse file; a page that the disk has no room for is a bus error.
+    const why = end.signal === "SIGBUS" ? ", since the disk of the store is full" : "";
+    const seen = new Error(`QEMU ${describeEnd(end)} while the guest booted${why}`);
     throw new VmError("base_build_failed", vmm.complaint(seen));
   });
   ended.catch(() => undefined);

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { RawClient } from "../support/raw-client.ts";
+import { EXECUTABLE_PATH, skipReason, TestHome } from "../support/real-vm.ts";
+
+/** Arguments for unshare that run the executable with a small file system over one directory, seen by nobody else. */
+function withSmallDisk(path: string, options: string, ...args: string[]): string[] {
+  const script = 'mount -t tmpfs -o "$1" tmpfs "$2"; shift 2; exec "$@"';
+  return ["-Urm", "sh", "-ec", script, "sh", `mode=0700,${options}`, path, EXECUTABLE_PATH, ...args];
+}
+
+const canMount = Bun.spawnSync(["unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).exitCode === 0;
+const reason = skipReason() ?? (canMount ? null : "user namespaces are not allowed here");
+
+describe.skipIf(reason !== null)(`on a full disk${reason ? ` (${reason})` : ""}`, () => {
+  test("a base is not built, the reason is told, and nothing is left of it", async () => {
+    using home = new TestHome();
+    const store = join(home.path, "store");
+    mkdirSync(store);
+    const list = ["sh", "-c", '"$0" base build; status=$?; ls -A "$1/snapshots"; exit $status'];
+    const mount = withSmallDisk(store, "size=64m").slice(0, -1);
+    const child = Bun.spawn(["unshare", ...mount, ...list, EXECUTABLE_PATH, store], {
+      env: home.env({ IGN_MCP_STORE: store }),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [left, stderr] = await Promise.all(
+      [child.stdout, child.stderr].map((each) => new Response(each).text()),
+    );
+    expect(await child.exited).toBe(1);
+    expect(stderr).toContain("since the disk of the store is full");
+    expect(left).toBe("");
+  });
+
+  test("a session is not opened, the reason is told, and the server goes on", async () => {
+    using home = new TestHome();
+    const args = withSmallDisk(home.runtimePath, "nr_inodes=2");
+    mkdirSync(home.runtimePath);
+    await using client = new RawClient({ command: "unshare", args, env: home.env() });
+    await client.initialize();
+    const reply = await client.request("tools/call", { name: "open_session", arguments: {} });
+    const { error } = (reply["result"] as { structuredContent: { error: { code: string; message: string } } })
+      .structuredContent;
+    expect(error.code).toBe("open_failed");
+    expect(error.message).toContain("ENOSPC");
+    expect(error.message).toContain("set XDG_RUNTIME_DIR");
+    expect(await client.request("ping")).toMatchObject({ result: {} });
+    client.endInput();
+    expect(await client.exited(10_000)).toBe(0);
+    expect(client.stderr).toBe("");
+    expect(readdirSync(home.runtimePath)).toEqual([]);
+  });
+});
