@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256OfFile } from "../../src/base/file-hash.ts";
-import { expectNoLeftovers, vmsOf } from "../support/leftovers.ts";
+import { expectNoLeftovers, remainingPaths, vmsOf } from "../support/leftovers.ts";
 import { openDescriptors } from "../support/processes.ts";
 import { describeWithVms, STORE_PATH } from "../support/real-vm.ts";
 import { Rng } from "../support/rng.ts";
@@ -17,11 +17,11 @@ const SERVER_KILLS = [12, 25, 38];
 const LIMIT_MS = 300_000;
 const seed = Number(process.env["IGN_TEST_SEED"] ?? Date.now() % 1_000_000);
 
-/** Nothing in use: no session, and the pool has its clone. */
-async function settled(server: ChaosServer): Promise<number> {
+/** What a server holds that has no session, and its clone in the pool. */
+async function idleHoldings(server: ChaosServer): Promise<{ descriptors: number; paths: number }> {
   await eventually("only the pooled clone is left", 30_000, () => server.vmms().length === 1);
   await Bun.sleep(200);
-  return openDescriptors(server.pid);
+  return { descriptors: openDescriptors(server.pid), paths: remainingPaths(server.home).length };
 }
 
 async function runLane(lane: ChaosLane, server: ChaosServer, kills: readonly number[]): Promise<void> {
@@ -43,7 +43,7 @@ describeWithVms("chaos", () => {
       const first = new ChaosLane(server, new Rng(seed), deaths);
       await first.round();
       await first.close();
-      const descriptorsBefore = await settled(server);
+      const before = await idleHoldings(server);
 
       const lanes = Array.from(
         { length: LANES },
@@ -60,7 +60,9 @@ describeWithVms("chaos", () => {
         );
       }
 
-      expect(await settled(server)).toBeLessThanOrEqual(descriptorsBefore);
+      const after = await idleHoldings(server);
+      expect(after.descriptors).toBeLessThanOrEqual(before.descriptors);
+      expect(after.paths).toBeLessThanOrEqual(before.paths);
       const vms = vmsOf(server.pid);
       expect(await server.end()).toBe(0);
       await expectNoLeftovers(server.home, vms);
