@@ -11,6 +11,8 @@ const AT_ONCE = 2;
 const WARM_UP_ROUNDS = 10;
 const MIB = 1_048_576;
 const MAX_GROWTH_BYTES = 64 * MIB;
+/** Bun starts threads of its pool when it first has work for them, at most a few; one leaked per round would be ninety. */
+const LATE_POOL_THREADS = 4;
 
 describeWithVms("opening and closing a hundred sessions", () => {
   let server: TestServer;
@@ -56,7 +58,7 @@ describeWithVms("opening and closing a hundred sessions", () => {
       return (
         now.processes <= before.processes &&
         now.descriptors <= before.descriptors &&
-        now.threads <= before.threads &&
+        now.threads <= before.threads + LATE_POOL_THREADS &&
         now.runtimePaths.length <= before.runtimePaths.length
       );
     });
