@@ -8,9 +8,6 @@ import { z } from "zod";
 
 export const AGENT_PORT = 7000;
 export const PROTOCOL_VERSION = 1;
-/** Bounds of RUN's `report_ms`, where 0 is for no REPORT */
-export const MIN_REPORT_MS = 50;
-export const MAX_REPORT_MS = 60_000;
 /** Bytes a sender may have under way on one stream beyond what was granted */
 export const INITIAL_CREDIT_BYTES = 1_048_576;
 export const MAX_COMMAND_BYTES = 1_048_576;

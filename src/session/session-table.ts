@@ -281,9 +281,9 @@ function busy(session: Session): SessionError {
 }
 
 function shuttingDown(): SessionError {
-  return new SessionError("shutting_down", "the server is shutting down");
+  return new SessionError("shutting_down", "the server is shutting down. Start it again to go on.");
 }
 
 function cancelled(error?: unknown): SessionError {
-  return new SessionError("cancelled", "the call was cancelled", error);
+  return new SessionError("cancelled", "the call was cancelled. Call again to go on.", error);
 }

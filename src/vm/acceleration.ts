@@ -34,3 +34,22 @@ function kvmOpens(): boolean {
     return false;
   }
 }
+
+/**
+ * The first candidate's result, in their order; null when all fail. `onFailure` is told each failure before the next is
+ * tried, and ends it all by throwing.
+ */
+export async function firstThatWorks<Result>(
+  candidates: Acceleration[],
+  attempt: (candidate: Acceleration) => Promise<Result>,
+  onFailure: (candidate: Acceleration, error: unknown) => void,
+): Promise<Result | null> {
+  for (const candidate of candidates) {
+    try {
+      return await attempt(candidate);
+    } catch (error) {
+      onFailure(candidate, error);
+    }
+  }
+  return null;
+}

@@ -4,7 +4,7 @@ import { syncDirectory, writeFileAtomically } from "../base/atomic-file.ts";
 import { acquireLock } from "../base/owned-lock.ts";
 import type { Config } from "../config/config.ts";
 import { verifyImage } from "../image/image.ts";
-import { accelerationCandidates } from "./acceleration.ts";
+import { accelerationCandidates, firstThatWorks } from "./acceleration.ts";
 import { type BaseManifest, rebuildHint } from "./base-manifest.ts";
 import { type BasePaths, baseFilesIn, basePaths, snapshotsDir } from "./base-store.ts";
 import { isCheckpointId } from "./checkpoint-store.ts";
@@ -74,16 +74,17 @@ async function buildWithFirstThatBoots(
   options: BuildOptions,
 ): Promise<OpenBase> {
   const failures: string[] = [];
-  for (const acceleration of accelerationCandidates(config.accel)) {
-    try {
-      return await buildUnder(acceleration, config, ground, paths, options);
-    } catch (error) {
+  const built = await firstThatWorks(
+    accelerationCandidates(config.accel),
+    (acceleration) => buildUnder(acceleration, config, ground, paths, options),
+    (acceleration, error) => {
       options.signal.throwIfAborted();
       if (!(error instanceof VmError)) throw error;
       failures.push(`${acceleration}: ${error.message}`);
       options.progress(`${acceleration} does not work here: ${error.message}`);
-    }
-  }
+    },
+  );
+  if (built) return built;
   throw new VmError(
     "base_build_failed",
     `base '${options.name}' could not be built. ${failures.join("; ")}. Check the image: scripts/build-image`,

@@ -43,6 +43,8 @@ export function bubblewrapArgv({ path, root, user }: BubblewrapOptions, request:
     ...user,
     ...root,
     ...(request.net ? ["--share-net", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : []),
+    // Without it QEMU complains at every start, and would seem to say so of its real failures.
+    ...["--dev-bind", "/dev/null", "/dev/null"],
     ...request.devicePaths.flatMap((device) => ["--dev-bind", device, device]),
     ...request.readOnlyPaths.flatMap((path) => ["--ro-bind", path, path]),
     ...request.writablePaths.flatMap((path) => ["--bind", path, path]),

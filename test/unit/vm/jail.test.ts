@@ -41,7 +41,7 @@ describe("bubblewrap", () => {
     const shown = ["/qemu", "/store/base", "/image/rootfs"];
     expect(bindsOf(argv, "--ro-bind")).toEqual(shown.map((path) => [path, path]));
     expect(bindsOf(argv, "--bind")).toEqual([["/run/vm", "/run/vm"]]);
-    expect(bindsOf(argv, "--dev-bind")).toEqual([]);
+    expect(bindsOf(argv, "--dev-bind")).toEqual([["/dev/null", "/dev/null"]]);
     // Behind all mounts, since it makes the root they are in read-only.
     expect(argv.indexOf("--remount-ro")).toBeGreaterThan(argv.lastIndexOf("--bind"));
   });
@@ -54,7 +54,10 @@ describe("bubblewrap", () => {
 
   test("shows a device only when it is needed", () => {
     const withDevice = bubblewrapArgv(strongest, { ...REQUEST, devicePaths: ["/dev/kvm"] });
-    expect(bindsOf(withDevice, "--dev-bind")).toEqual([["/dev/kvm", "/dev/kvm"]]);
+    expect(bindsOf(withDevice, "--dev-bind")).toEqual([
+      ["/dev/null", "/dev/null"],
+      ["/dev/kvm", "/dev/kvm"],
+    ]);
   });
 
   test("is tried with less when the whole does not work, and then says what is missing", () => {
