@@ -2,10 +2,10 @@ import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Writes a whole file or nothing: temporary name, fsync, rename, fsync of the directory. */
-export async function writeFileAtomically(path: string, content: string): Promise<void> {
+export async function writeFileAtomically(path: string, content: string, mode = 0o644): Promise<void> {
   const temporaryPath = `${path}.tmp-${crypto.randomUUID()}`;
   try {
-    await using file = await open(temporaryPath, "wx", 0o644);
+    await using file = await open(temporaryPath, "wx", mode);
     await file.writeFile(content);
     await file.sync();
     await rename(temporaryPath, path);

@@ -49,6 +49,14 @@ export function createProgram(parts: ProgramParts): Command {
       ]);
       parts.onExit(await runDoctor(machineChecks(config), json, parts.output));
     });
+  program
+    .command("daemon")
+    .option("--end-vms", "end all VMs when it ends, instead of leaving them to the next one", false)
+    .description("run the engine: VMs over HTTP on ANVIL_API_ADDR, until SIGTERM")
+    .action(async ({ endVms }: { endVms: boolean }) => {
+      const { runDaemon } = await import("./daemon.ts");
+      parts.onExit(await runDaemon(loadConfig(process.env), process.env, endVms));
+    });
   addBaseCommands(program, parts);
   return program;
 }

@@ -39,7 +39,9 @@ export function bubblewrapChoices(
 /** No namespace, environment, capability or writable directory is shared beyond what `request` names. */
 export function bubblewrapArgv({ path, root, user }: BubblewrapOptions, request: JailRequest): string[] {
   return [
-    ...[path, "--die-with-parent", "--unshare-all", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"],
+    path,
+    ...(request.outlives ? [] : ["--die-with-parent"]),
+    ...["--unshare-all", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"],
     ...user,
     ...root,
     ...(request.net ? ["--share-net", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : []),

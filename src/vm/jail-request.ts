@@ -8,6 +8,8 @@ export interface JailRequest {
   devicePaths: string[];
   /** Reach the host's network: only for a machine with a network card */
   net: boolean;
+  /** The VMM goes on when this process ends; its next owner finds it again */
+  outlives?: boolean;
   /** The guest's RAM; the VMM may map that and a fixed amount more */
   memoryBytes: number;
 }

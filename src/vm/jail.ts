@@ -12,7 +12,7 @@ export interface Jail {
   kind: JailKind;
   /** What it lacks here, each the end of the sentence "VMMs are confined less than they could be: …" */
   gaps: string[];
-  /** Argv in front of the VMM's own. With bwrap and setpriv the kernel kills the VMM when the server dies. */
+  /** Argv in front of the VMM's own. With bwrap and setpriv the kernel kills the VMM when the server dies, unless it `outlives` it. */
   argv: (request: JailRequest) => string[];
 }
 
@@ -60,7 +60,11 @@ async function* candidates(qemu: QemuProgram): AsyncGenerator<Jail> {
     yield {
       kind: "setpriv",
       gaps: [NO_VIEW_OF_ITS_OWN, ...gaps, ...missing],
-      argv: limited(() => [setpriv, "--pdeathsig", "KILL", "--no-new-privs", ...drop, "--"]),
+      argv: limited((request) => [
+        setpriv,
+        ...(request.outlives ? [] : ["--pdeathsig", "KILL"]),
+        ...["--no-new-privs", ...drop, "--"],
+      ]),
     };
   }
 }

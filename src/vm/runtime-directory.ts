@@ -44,6 +44,19 @@ export class RuntimeDirectory implements Disposable {
     );
   }
 
+  /**
+   * Path of a directory of this name for what outlives this process, in the first usable root; it is not made, and no
+   * sweep takes it. At most 15 bytes, to leave room for "/<12 characters>/console.sock".
+   */
+  static lastingPath(name: string, candidates: string[] = rootCandidates()): string {
+    const root = candidates.find((candidate) => rootProblem(candidate) === null);
+    if (root !== undefined) return join(root, name);
+    throw new VmError(
+      "runtime_dir",
+      "no directory for VM sockets. Set XDG_RUNTIME_DIR to a writable directory with a short path",
+    );
+  }
+
   /** A new empty directory for one VM. Its owner removes it. */
   createVmDirectory(): string {
     const path = join(this.path, String(RuntimeDirectory.#nextVm++));
@@ -66,7 +79,7 @@ export class RuntimeDirectory implements Disposable {
 }
 
 /** Leaves a directory that others use or that is a mount of its own, and one that was never made. */
-function removeIfEmpty(path: string): void {
+export function removeIfEmpty(path: string): void {
   try {
     rmdirSync(path);
   } catch (error) {

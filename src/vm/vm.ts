@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { within } from "../base/wait.ts";
 import { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
-import { newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
+import { type CloneIdentity, newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
 import { runCommand } from "../guest/run-command.ts";
 import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.ts";
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
@@ -13,7 +13,7 @@ import type { Checkpoint, RunningMachine } from "./take-checkpoint.ts";
 import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
 import { describeDeath, type VmDeath } from "./vm-death.ts";
 import { VmError } from "./vm-error.ts";
-import type { Vmm } from "./vmm.ts";
+import type { VmmHandle } from "./vmm.ts";
 
 /** A dying VMM closes the agent's socket first; its own end says more, and follows at once. */
 const VMM_END_GRACE_MS = 500;
@@ -33,7 +33,9 @@ export interface VmOrigin {
 
 /** A clone: a restored VMM and, once awake, the connection to its agent. Owns the VMM and its directory. */
 export class Vm implements AsyncDisposable {
-  readonly #vmm: Vmm;
+  /** What the guest was told it is */
+  readonly identity: CloneIdentity;
+  readonly #vmm: VmmHandle;
   readonly #dir: string;
   readonly #origin: VmOrigin;
   readonly #deadlines: VmDeadlines;
@@ -46,7 +48,14 @@ export class Vm implements AsyncDisposable {
   #guestStopped = false;
   #disposal: Promise<void> | null = null;
 
-  constructor(vmm: Vmm, dir: string, origin: VmOrigin, deadlines = VM_DEADLINES) {
+  constructor(
+    vmm: VmmHandle,
+    dir: string,
+    origin: VmOrigin,
+    deadlines = VM_DEADLINES,
+    identity = newCloneIdentity(),
+  ) {
+    this.identity = identity;
     this.#vmm = vmm;
     this.#dir = dir;
     this.#origin = origin;
@@ -84,7 +93,7 @@ export class Vm implements AsyncDisposable {
     resumed.catch(() => undefined);
     this.#agent ??= await this.#connect(signal);
     await resumed;
-    await tellCloned(this.#agent, newCloneIdentity(), signal, this.#deadlines.clonedMs);
+    await tellCloned(this.#agent, this.identity, signal, this.#deadlines.clonedMs);
     await this.#probe(signal);
   }
 
@@ -115,13 +124,28 @@ export class Vm implements AsyncDisposable {
     return this.#watched(getFile(this.#connected(), path, range, signal, this.#deadlines.transferMs));
   }
 
-  /** Makes a checkpoint of it; it goes on. One after another: each needs the machine to stand still. */
+  /** Makes a checkpoint of it; it goes on. */
   checkpoint(signal: AbortSignal): Promise<Checkpoint> {
+    return this.copy((machine, untilEnd) => this.#origin.takeCheckpoint(machine, untilEnd), signal);
+  }
+
+  /** Lets `work` copy the machine; one after another, since each needs it to stand still. */
+  copy<T>(
+    work: (machine: RunningMachine, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     const machine = { qmp: this.#vmm.qmp, agent: this.#connected(), pid: this.vmmPid, dir: this.#dir };
     const untilEnd = AbortSignal.any([signal, this.#ending.signal]);
-    const taken = this.#checkpoints.then(() => this.#origin.takeCheckpoint(machine, untilEnd));
+    const taken = this.#checkpoints.then(() => work(machine, untilEnd));
     this.#checkpoints = taken.catch(() => undefined);
     return this.#watched(taken);
+  }
+
+  /** Closes the agent's connection and takes no more calls; the VMM is its caller's from now on. */
+  letGo(): void {
+    this.#ending.abort(new VmError("closed", "the VM was let go"));
+    this.#agent?.close();
+    this.#disposal ??= Promise.resolve();
   }
 
   /** The agent's connection, for streams this class has no method for. */

@@ -15,14 +15,24 @@ const STDERR_TAIL_BYTES = 4096;
 const KILL_DEADLINE_MS = 5000;
 const SHELL_SIGNAL_BASE = 128;
 
-/** How a VMM's process ended. Exactly one of the two is not null. */
+/** How a VMM's process ended. At most one of the two is not null: of one that was started by another process it is not known. */
 export interface VmmEnd {
   exitCode: number | null;
   signal: string | null;
 }
 
+/** What a VM needs of its VMM. Its disposal ends the VMM. */
+export interface VmmHandle extends AsyncDisposable {
+  readonly qmp: Qmp;
+  /** The last of what the guest printed */
+  readonly console: Pick<ByteTail, "text">;
+  readonly ended: Promise<VmmEnd>;
+  /** Of QEMU itself */
+  readonly pid: number;
+}
+
 /** A QEMU process, its QMP and its console. Owns its pid and sockets; the directory belongs to the caller. */
-export class Vmm implements AsyncDisposable {
+export class Vmm implements VmmHandle {
   readonly qmp: Qmp;
   readonly console = new ByteTail(CONSOLE_TAIL_BYTES);
   readonly ended: Promise<VmmEnd>;
@@ -150,11 +160,12 @@ export class Vmm implements AsyncDisposable {
 
 /** Completes "QEMU …". */
 export function describeEnd({ exitCode, signal }: VmmEnd): string {
+  if (exitCode === null && signal === null) return "ended";
   return signal === null ? `exited (status ${exitCode})` : `was killed (${signal})`;
 }
 
 /** QEMU's own statuses are small; bubblewrap around it reports QEMU's end by signal N as status 128 + N. */
-function endOf(exitCode: number | null, signalCode: Subprocess["signalCode"]): VmmEnd {
+export function endOf(exitCode: number | null, signalCode: Subprocess["signalCode"]): VmmEnd {
   if (signalCode !== null) return { exitCode: null, signal: String(signalCode) };
   const number = (exitCode ?? 0) - SHELL_SIGNAL_BASE;
   const name = Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
@@ -174,7 +185,8 @@ function killTree(pid: number): void {
   }
 }
 
-function innermostChild(pid: number): number {
+/** Pid of what runs inside jails and limits around it, themselves included in the chain of only children. */
+export function innermostChild(pid: number): number {
   for (let current = pid; ; ) {
     const child = onlyChild(current);
     if (child === null) return current;

@@ -9,6 +9,7 @@ const LEGITIMATE = [
   /no container engine/gi,
   /["'`(\s]-sandbox\b/g,
   /sandbox-exec\b/g,
+  /\bIS_SANDBOX\b|approvals-and-sandbox\b/g,
   /worker_threads|BUN_TEST_WORKER_ID/g,
   /`test\/[^`]+`/g,
   /https?:\/\/\S+/g,

@@ -21,6 +21,11 @@ const EMULATED_CPU = "max,-erms,-fsrm";
 /** A running machine's state has no configuration section, and says that it runs: `-S` keeps the clone paused. */
 const OF_RUNNING = ["-global", "migration.send-configuration=off", "-S"];
 
+const LISTENING = ",server=on,wait=off";
+
+/** Whether QEMU connects to the sockets of its monitor and console, or listens on them for one owner after another. */
+export type MonitorSockets = "connects" | "listens";
+
 /** Arguments that boot `spec` from its kernel with `<baseDir>/memory.bin` as shared RAM. */
 export function bootArgv(spec: MachineSpec, source: BootSource, vmDir: string, baseDir: string): string[] {
   return [
@@ -43,10 +48,11 @@ export function cloneArgv(
   vmDir: string,
   baseDir: string,
   kind: "base" | "checkpoint" = "base",
+  sockets: MonitorSockets = "connects",
 ): string[] {
   const memory = `share=off,readonly=on,rom=off,mem-path=${escaped(join(baseDir, MEMORY_FILE))}`;
   return [
-    ...machineArgv(spec, vmDir, memory),
+    ...machineArgv(spec, vmDir, memory, sockets),
     ...(kind === "checkpoint" ? OF_RUNNING : []),
     "-incoming",
     "defer",
@@ -58,7 +64,13 @@ export function machineFingerprint(spec: MachineSpec): string[] {
   return machineArgv({ ...spec, rootfsPath: "ROOTFS" }, "DIR", "mem-path=MEMORY");
 }
 
-function machineArgv(spec: MachineSpec, vmDir: string, memory: string): string[] {
+function machineArgv(
+  spec: MachineSpec,
+  vmDir: string,
+  memory: string,
+  sockets: MonitorSockets = "connects",
+): string[] {
+  const monitor = sockets === "listens" ? LISTENING : "";
   return [
     ...["-M", "microvm,memory-backend=mem"],
     ...["-accel", accelerator(spec)],
@@ -67,14 +79,14 @@ function machineArgv(spec: MachineSpec, vmDir: string, memory: string): string[]
     ...["-m", `${spec.memoryBytes / 1_048_576}M`],
     ...["-object", `memory-backend-file,id=mem,size=${spec.memoryBytes},${memory}`],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
-    ...["-chardev", `socket,id=qmp,path=${escaped(join(vmDir, QMP_SOCKET))}`],
+    ...["-chardev", `socket,id=qmp,path=${escaped(join(vmDir, QMP_SOCKET))}${monitor}`],
     ...["-mon", "chardev=qmp,mode=control"],
-    ...["-chardev", `socket,id=console,path=${escaped(join(vmDir, CONSOLE_SOCKET))}`],
+    ...["-chardev", `socket,id=console,path=${escaped(join(vmDir, CONSOLE_SOCKET))}${monitor}`],
     ...["-serial", "chardev:console"],
     ...["-drive", `id=root,file=${escaped(spec.rootfsPath)},format=raw,if=none,readonly=on`],
     ...["-device", "virtio-blk-device,drive=root"],
     ...["-device", "virtio-serial-device,max_ports=2"],
-    ...["-chardev", `socket,id=agent,path=${escaped(join(vmDir, AGENT_SOCKET))},server=on,wait=off`],
+    ...["-chardev", `socket,id=agent,path=${escaped(join(vmDir, AGENT_SOCKET))}${LISTENING}`],
     ...["-device", `virtserialport,chardev=agent,name=${AGENT_PORT_NAME}`],
     ...["-device", "virtio-rng-device"],
     ...(spec.net ? ["-netdev", "user,id=net", "-device", "virtio-net-device,netdev=net"] : []),

@@ -1,0 +1,32 @@
+import { auditedError, type RuntimeAudit } from "./runtime-audit.ts";
+
+export interface AuditedOperation {
+  operation: string;
+  tenantId?: string | undefined;
+  vmId?: string | undefined;
+}
+
+/** Does `work` and records how it went. What `work` writes into `told` is recorded too. */
+export async function auditedOperation<T>(
+  audit: RuntimeAudit,
+  { operation, tenantId, vmId }: AuditedOperation,
+  work: (told: { vmId?: string | undefined; tenantId?: string | undefined }) => Promise<T>,
+): Promise<T> {
+  const told = { vmId, tenantId };
+  const record = (result_code: "success" | "error", error?: string) =>
+    audit.append({
+      tenant_id: told.tenantId,
+      vm_id: told.vmId,
+      daemon_operation: operation,
+      result_code,
+      error,
+    });
+  try {
+    const result = await work(told);
+    record("success");
+    return result;
+  } catch (error) {
+    record("error", auditedError((error as Error).message));
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import type { JsonLines } from "./json-lines.ts";
+
+/** One operation on the engine. Holds nothing of bodies, tokens or outputs. */
+export interface RuntimeRecord {
+  /** RFC 3339 */
+  timestamp: string;
+  tenant_id?: string | undefined;
+  vm_id?: string | undefined;
+  /** Method and path with names in the place of ids, such as "DELETE /vms/{vm_id}" */
+  daemon_operation: string;
+  result_code: "success" | "error";
+  error?: string | undefined;
+}
+
+export interface PrunePolicy {
+  /** 0 for all */
+  keepLast: number;
+  /** 0 for any age, in `s` */
+  maxAgeS: number;
+}
+
+const LONGEST_ERROR = 240;
+const TELLTALE = /agent_token|authorization|bearer |secret|token/i;
+
+/** What was done to the engine, and by whose order: `audit/runtime-audit.jsonl`. */
+export class RuntimeAudit {
+  readonly #lines: JsonLines;
+  readonly #now: () => number;
+  readonly #keepLastOf: (tenantId: string) => number;
+
+  /** `keepLastOf`: how many records a tenant retains; 0 for all */
+  constructor(lines: JsonLines, keepLastOf: (tenantId: string) => number, now: () => number = Date.now) {
+    this.#lines = lines;
+    this.#keepLastOf = keepLastOf;
+    this.#now = now;
+  }
+
+  append(record: Omit<RuntimeRecord, "timestamp">): void {
+    this.#lines.append({ timestamp: new Date(this.#now()).toISOString(), ...record });
+  }
+
+  /** The newest `limit` of one tenant, or of all, the oldest first; 0 for all of them. */
+  async read(tenantId: string | undefined, limit: number): Promise<Record<string, unknown>[]> {
+    const records = (await this.#lines.read()).filter(
+      (record) => tenantId === undefined || record["tenant_id"] === tenantId,
+    );
+    return limit > 0 ? records.slice(-limit) : records;
+  }
+
+  /** Removes what is too old, and all but the newest of each tenant that has a limit; resolves with what is left. */
+  async prune({ keepLast, maxAgeS }: PrunePolicy): Promise<Record<string, unknown>[]> {
+    const oldest = maxAgeS > 0 ? this.#now() - maxAgeS * 1000 : Number.NEGATIVE_INFINITY;
+    const young = (await this.#lines.read()).filter(
+      (record) => Date.parse(String(record["timestamp"])) >= oldest,
+    );
+    const kept = this.#withinTenantLimits(keepLast > 0 ? young.slice(-keepLast) : young);
+    await this.#lines.replace(kept);
+    return kept;
+  }
+
+  #withinTenantLimits(records: Record<string, unknown>[]): Record<string, unknown>[] {
+    const counts = new Map<string, number>();
+    const newestFirst = records.toReversed().filter(({ tenant_id: tenantId }) => {
+      if (typeof tenantId !== "string") return true;
+      const count = (counts.get(tenantId) ?? 0) + 1;
+      counts.set(tenantId, count);
+      const limit = this.#keepLastOf(tenantId);
+      return limit === 0 || count <= limit;
+    });
+    return newestFirst.toReversed();
+  }
+}
+
+/** An error's words without what should not be kept. */
+export function auditedError(text: string): string {
+  if (TELLTALE.test(text)) return "operation failed";
+  return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR)}...` : text;
+}

@@ -1,0 +1,26 @@
+import { statfs } from "node:fs/promises";
+import { jsonError } from "./engine-error.ts";
+
+/** Keeps the disk under the work directory from filling up. */
+export class DiskFloor {
+  readonly #path: string;
+  readonly #floorBytes: number;
+
+  constructor(path: string, floorBytes: number) {
+    this.#path = path;
+    this.#floorBytes = floorBytes;
+  }
+
+  /** Rejects with 507 when less than the floor would be free after `neededBytes` more. */
+  async require(neededBytes = 0): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#path);
+    const freeBytes = bavail * bsize - neededBytes;
+    if (freeBytes >= this.#floorBytes) return;
+    const mib = (bytes: number) => Math.max(0, Math.floor(bytes / 1_048_576));
+    throw jsonError(
+      507,
+      "disk_full",
+      `insufficient disk space: ${mib(freeBytes)} MiB would be free, and ${mib(this.#floorBytes)} MiB must be`,
+    );
+  }
+}

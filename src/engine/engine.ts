@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import type { Logger } from "../base/logger.ts";
+import { JsonLines } from "./audit/json-lines.ts";
+import { RuntimeAudit } from "./audit/runtime-audit.ts";
+import { DiskFloor } from "./disk-floor.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import type { EngineSettings } from "./engine-settings.ts";
+import { createApp } from "./http/app.ts";
+import { Gate } from "./http/auth.ts";
+import type { EngineApp } from "./http/engine-app.ts";
+import { mountHealthRoutes } from "./http/health-routes.ts";
+import type { TokenList } from "./http/token-list.ts";
+import { baseUrlOf } from "./listen-address.ts";
+import { Profiles } from "./profiles/profiles.ts";
+import { Tasks } from "./tasks/tasks.ts";
+import { Tenants } from "./tenants/tenants.ts";
+import type { Machines } from "./vms/machine.ts";
+import { mountVmRoutes } from "./vms/vm-routes.ts";
+import { VmTable } from "./vms/vm-table.ts";
+import { openWorkDirectory, workPaths } from "./work-directory.ts";
+
+/** Of `access.jsonl`, before it is set aside as `.1` */
+const ACCESS_LOG_BYTES = 16 * 1_048_576;
+
+/** Where what the engine stands on comes from. */
+export interface EngineGround {
+  machines: Machines;
+  tokens: TokenList;
+  log: Logger;
+}
+
+/** The control plane without its listener: everything built once, VMs of an earlier engine taken over. */
+export class Engine {
+  readonly parts: EngineParts;
+  readonly app: EngineApp;
+  readonly #lock: AsyncDisposable;
+
+  private constructor(parts: EngineParts, app: EngineApp, lock: AsyncDisposable) {
+    this.parts = parts;
+    this.app = app;
+    this.#lock = lock;
+  }
+
+  /** Rejects when another engine has the work directory. */
+  static async open(settings: EngineSettings, ground: EngineGround): Promise<Engine> {
+    const lock = await openWorkDirectory(workPaths(settings.workDir));
+    try {
+      const parts = await buildParts(settings, ground);
+      await parts.vms.adopt(new AbortController().signal);
+      const app = createApp(parts, [
+        (app) => mountHealthRoutes(app, parts, () => 0),
+        (app) => mountVmRoutes(app, parts),
+      ]);
+      return new Engine(parts, app, lock);
+    } catch (error) {
+      await lock[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Lets go of everything. VMs go on for the next engine, unless `endVms`. */
+  async close({ endVms }: { endVms: boolean }): Promise<void> {
+    const { vms, access } = this.parts;
+    await (endVms ? vms.endAll() : vms.detach());
+    access[Symbol.dispose]();
+    await this.#lock[Symbol.asyncDispose]();
+  }
+}
+
+async function buildParts(
+  settings: EngineSettings,
+  { machines, tokens, log }: EngineGround,
+): Promise<EngineParts> {
+  const paths = workPaths(settings.workDir);
+  const tenants = await Tenants.open(paths.tenants, log);
+  const profiles = new Profiles(settings.profilesDir, settings.egressProfilesDir);
+  const disk = new DiskFloor(paths.root, settings.diskFloorBytes);
+  const config = settings.machines;
+  const auditLines = new JsonLines(join(paths.audit, "runtime-audit.jsonl"));
+  const openPaths = settings.metricsRequireAuth ? [] : ["/metrics"];
+  return {
+    settings,
+    log,
+    paths,
+    gate: new Gate(tokens, openPaths),
+    disk,
+    tenants,
+    profiles,
+    vms: new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, log }),
+    tasks: new Tasks({ profiles, tenants, maxDepth: settings.maxTaskDepth }),
+    audit: new RuntimeAudit(auditLines, (tenantId) => tenants.quotaOf(tenantId)?.retained_audit_records ?? 0),
+    access: new JsonLines(join(paths.audit, "access.jsonl"), { rotateBytes: ACCESS_LOG_BYTES }),
+    baseUrl: () => settings.publicUrl ?? baseUrlOf(settings.listen),
+  };
+}

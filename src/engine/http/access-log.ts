@@ -1,0 +1,85 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { getConnInfo } from "hono/bun";
+import type { JsonLines } from "../audit/json-lines.ts";
+import type { EngineEnv } from "./engine-app.ts";
+
+/** Answers whose end may be far off, and which are not held in memory to be counted. */
+const STREAMED = /^(?:text\/event-stream|application\/x-ndjson|application\/vnd\.anvil)/;
+
+/** One line of `audit/access.jsonl`. */
+interface AccessRecord {
+  /** RFC 3339 */
+  ts: string;
+  client: string;
+  method: string;
+  /** Without its query, which may hold more than a log should */
+  path: string;
+  status: number;
+  duration_ms: number;
+  remote_addr: string;
+  /** Of the answer's body */
+  bytes: number;
+}
+
+/** Writes one record when an answer is complete, and calls `onAnswer`. */
+export function accessLog(
+  log: JsonLines,
+  onAnswer: (record: AccessRecord, route: string) => void,
+): MiddlewareHandler<EngineEnv> {
+  return async (c, next) => {
+    const startedAt = performance.now();
+    c.set("client", "");
+    await next();
+    const record = (bytes: number) => {
+      const entry = {
+        ts: new Date().toISOString(),
+        client: c.get("client"),
+        method: c.req.method,
+        path: c.req.path,
+        status: c.res.status,
+        duration_ms: Math.round(performance.now() - startedAt),
+        remote_addr: remoteAddress(c),
+        bytes,
+      };
+      log.append(entry);
+      onAnswer(entry, c.req.matchedRoutes.at(-1)?.path ?? "");
+    };
+    await countBody(c, record);
+  };
+}
+
+/** Replaces the answer by the same one, counted. */
+async function countBody(c: Context<EngineEnv>, done: (bytes: number) => void): Promise<void> {
+  const { body, headers } = c.res;
+  if (body === null || !STREAMED.test(headers.get("content-type") ?? "")) {
+    const content = await c.res.arrayBuffer();
+    c.res = new Response(body === null ? null : content, c.res);
+    done(content.byteLength);
+    return;
+  }
+  let bytes = 0;
+  const reader = body.getReader();
+  const counted = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { value, done: isOver } = await reader.read();
+      if (isOver) {
+        controller.close();
+        done(bytes);
+      } else {
+        bytes += value.byteLength;
+        controller.enqueue(value);
+      }
+    },
+    async cancel(reason) {
+      done(bytes);
+      await reader.cancel(reason);
+    },
+  });
+  c.res = new Response(counted, c.res);
+}
+
+function remoteAddress(c: Context<EngineEnv>): string {
+  // Without a server below it, as in a test, there is no connection.
+  if (c.env === undefined || !("server" in (c.env as object))) return "";
+  return getConnInfo(c).remote.address ?? "unix";
+}

@@ -1,0 +1,60 @@
+import type { MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { type EngineError, jsonError } from "../engine-error.ts";
+import type { EngineEnv } from "./engine-app.ts";
+
+/** Enough for every JSON body of the API */
+export const JSON_BODY_BYTES = 1_048_576;
+
+export interface RouteLimits {
+  /** Of the request; default 1 MiB */
+  bodyBytes?: number;
+  /** What answers a body beyond; default 413 "request body too large" */
+  tooLarge?: EngineError;
+  /** From the request to the answer's start, in `ms` */
+  deadlineMs: number;
+  /** The body is JSON; any other type of content is refused */
+  takesJson?: boolean;
+}
+
+/** The limits of one route, for `middleware` of its definition. */
+export function routeLimits(limits: RouteLimits): MiddlewareHandler<EngineEnv>[] {
+  const tooLarge = limits.tooLarge ?? jsonError(413, "too_large", "request body too large");
+  return [
+    deadline(limits.deadlineMs),
+    bodyLimit({
+      maxSize: limits.bodyBytes ?? JSON_BODY_BYTES,
+      onError: () => {
+        throw tooLarge;
+      },
+    }),
+    ...(limits.takesJson ? [jsonOnly] : []),
+  ];
+}
+
+function deadline(deadlineMs: number): MiddlewareHandler<EngineEnv> {
+  return async (c, next) => {
+    const over = new AbortController();
+    const late = jsonError(504, "deadline", `no answer within ${deadlineMs / 1000} s`);
+    const timer = setTimeout(() => over.abort(late), deadlineMs);
+    c.set("signal", AbortSignal.any([c.req.raw.signal, over.signal]));
+    const { promise: expired, reject } = Promise.withResolvers<never>();
+    over.signal.addEventListener("abort", () => reject(late), { once: true });
+    try {
+      await Promise.race([next(), expired]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+const jsonOnly: MiddlewareHandler<EngineEnv> = async (c, next) => {
+  const { headers } = c.req.raw;
+  const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
+  const type = headers.get("content-type") ?? "";
+  if (hasBody && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
+    throw jsonError(415, "unsupported_media_type", "content type must be application/json");
+  // A client that names a type and sends nothing means an empty object.
+  if (!hasBody && type !== "") headers.delete("content-type");
+  await next();
+};

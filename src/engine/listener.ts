@@ -1,0 +1,66 @@
+import { rmSync } from "node:fs";
+import { connect } from "node:net";
+import type { Server } from "bun";
+import { EngineError } from "./engine-error.ts";
+import type { EngineApp } from "./http/engine-app.ts";
+import type { ListenAddress } from "./listen-address.ts";
+
+/** For a client to send its request's head, in `s`; from there on the routes' own deadlines count */
+const HEAD_S = 30;
+/** Routes have limits of their own, a bundle's being the largest. */
+const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
+
+/** Takes requests for the app until it is stopped. */
+export interface Listener {
+  /** With the real port where 0 was asked for */
+  address: ListenAddress;
+  stop(): Promise<void>;
+}
+
+/** Rejects when the address cannot be had. A socket that nobody listens on is replaced. */
+export async function listen(app: EngineApp, address: ListenAddress): Promise<Listener> {
+  if ("unix" in address) await removeDeadSocket(address.unix);
+  const where = "unix" in address ? { unix: address.unix } : { hostname: address.host, port: address.port };
+  let server: Server<undefined>;
+  try {
+    server = Bun.serve({
+      ...where,
+      maxRequestBodySize: MAX_BODY_BYTES,
+      idleTimeout: HEAD_S,
+      fetch: (request, self) => {
+        self.timeout(request, 0);
+        return app.fetch(request, { server: self });
+      },
+    } as Bun.Serve.Options<undefined>);
+  } catch (error) {
+    const text = "unix" in address ? address.unix : `${address.host}:${address.port}`;
+    throw new EngineError(
+      500,
+      "listen_failed",
+      `the engine cannot listen on ${text}: ${(error as Error).message}. Set ANVIL_API_ADDR to another address`,
+      error,
+    );
+  }
+  return {
+    address: "unix" in address ? address : { host: address.host, port: server.port ?? address.port },
+    stop: async () => {
+      await server.stop(true);
+      if ("unix" in address) rmSync(address.unix, { force: true });
+    },
+  };
+}
+
+async function removeDeadSocket(path: string): Promise<void> {
+  if (!(await isListening(path))) rmSync(path, { force: true });
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

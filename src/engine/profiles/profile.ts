@@ -1,0 +1,35 @@
+import * as z from "zod";
+import { BASE_NAME_PATTERN } from "../../config/variables.ts";
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** `profiles/<name>/profile.yaml`: what a VM is and how it is given a prompt. Unknown keys are refused. */
+export const profileSchema = z.strictObject({
+  /** Default: IGN_MCP_CPUS */
+  cpus: z.int().min(1).max(8).optional(),
+  /** Default: IGN_MCP_MEM */
+  memory_mib: z.int().min(128).max(65_536).optional(),
+  /** Name of the warm base; default: IGN_MCP_BASE, of the profile's size */
+  base: z.string().regex(BASE_NAME_PATTERN).optional(),
+  /** For the task's program */
+  environment: z.record(z.string().regex(VARIABLE_NAME), z.string()).default({}),
+  /** Comes before every prompt */
+  system_prompt: z.string().default(""),
+  /** File beside profile.yaml with what the VM may reach */
+  egress: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/)
+    .default("egress.json"),
+  /** Shell text, run in /workspace of the guest. Its stdout is the task's output */
+  task_command: z.string().min(1),
+  /** How it gets the prompt: on stdin, or as one more argument */
+  prompt: z.enum(["stdin", "argument"]).default("stdin"),
+});
+
+export type ProfileSpec = z.infer<typeof profileSchema>;
+
+export interface Profile extends ProfileSpec {
+  name: string;
+  /** Of the egress rules; the file may be missing */
+  egressPath: string;
+}

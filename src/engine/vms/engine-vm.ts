@@ -1,0 +1,127 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../../base/logger.ts";
+import { describeDeath } from "../../vm/vm-death.ts";
+import { jsonError } from "../engine-error.ts";
+import { writeJsonFile } from "../json-file.ts";
+import type { Machine } from "./machine.ts";
+import type { VmRecord } from "./vm-record.ts";
+
+export const STATE_FILE_NAME = "state.json";
+
+/** One VM of the engine: its record on disk and, while it runs, its machine. */
+export class EngineVm {
+  readonly dir: string;
+  readonly #log: Logger;
+  readonly #endings: ((vm: EngineVm) => void)[] = [];
+  #record: VmRecord;
+  #machine: Machine | null = null;
+  #saving: Promise<void> = Promise.resolve();
+  #isRemoved = false;
+
+  constructor(record: VmRecord, dir: string, log: Logger) {
+    this.#record = record;
+    this.dir = dir;
+    this.#log = log;
+  }
+
+  get id(): string {
+    return this.#record.vm_id;
+  }
+
+  get record(): Readonly<VmRecord> {
+    return this.#record;
+  }
+
+  /** Throws 502 when it does not run. */
+  get machine(): Machine {
+    if (this.#machine) return this.#machine;
+    throw agentUnreachable(this.#record.cause ?? `the VM is ${this.#record.state}`);
+  }
+
+  get isRunning(): boolean {
+    return this.#machine !== null;
+  }
+
+  /** Calls back once when it does not run any more, for whatever reason. */
+  onEnd(listener: (vm: EngineVm) => void): void {
+    this.#endings.push(listener);
+  }
+
+  /** Changes the record; it is on disk when this resolves. */
+  async save(change: Partial<VmRecord> = {}): Promise<void> {
+    this.#record = { ...this.#record, ...change };
+    const saved = this.#saving.then(async () => {
+      if (!this.#isRemoved) await writeJsonFile(join(this.dir, STATE_FILE_NAME), this.#record);
+    });
+    this.#saving = saved.catch(() => undefined);
+    await saved;
+  }
+
+  /** Goes on with this machine and watches over it. */
+  async attach(machine: Machine): Promise<void> {
+    this.#machine = machine;
+    void machine.died.then((death) => this.#end("dead", describeDeath(death)));
+    await this.save({ state: "running", machine: machine.record });
+  }
+
+  async pause(): Promise<void> {
+    await this.machine.pause();
+    await this.save({ paused: true });
+  }
+
+  async resume(): Promise<void> {
+    await this.machine.resume();
+    await this.save({ paused: false });
+  }
+
+  /** Ends the machine; the record stays until `remove`. */
+  async stop(): Promise<void> {
+    await this.#end("stopped", "the VM was stopped");
+  }
+
+  /** Declares it dead without a machine. */
+  async declareDead(cause: string): Promise<void> {
+    await this.save({ state: "dead", cause });
+  }
+
+  /** Ends the machine and removes everything of it. */
+  async remove(): Promise<void> {
+    await this.#endMachine();
+    this.#isRemoved = true;
+    await this.#saving;
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  /** Leaves the machine to the next engine. */
+  async detach(): Promise<void> {
+    this.#machine?.detach();
+    this.#machine = null;
+    await this.#saving;
+  }
+
+  async #end(state: "stopped" | "dead", cause: string): Promise<void> {
+    if (!this.#machine) return;
+    this.#log.info({ vm_id: this.id, cause }, `a VM is ${state}`);
+    const ended = this.#endMachine();
+    try {
+      await this.save({ state, cause, paused: false });
+    } catch (error) {
+      // The next engine finds no process and comes to the same end.
+      this.#log.error({ err: error, vm_id: this.id }, "the end of a VM could not be written");
+    }
+    await ended;
+  }
+
+  async #endMachine(): Promise<void> {
+    const machine = this.#machine;
+    if (!machine) return;
+    this.#machine = null;
+    for (const listener of this.#endings.splice(0)) listener(this);
+    await machine[Symbol.asyncDispose]();
+  }
+}
+
+export function agentUnreachable(cause: string, error?: unknown) {
+  return jsonError(502, "agent_unreachable", `agent unreachable: ${cause}`, {}, error);
+}

@@ -1,0 +1,199 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../../base/logger.ts";
+import type { Config } from "../../config/config.ts";
+import type { DiskFloor } from "../disk-floor.ts";
+import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
+import { nanoId } from "../nano-id.ts";
+import { machineSourceOf } from "../profiles/machine-source.ts";
+import type { Profiles } from "../profiles/profiles.ts";
+import type { Tenants } from "../tenants/tenants.ts";
+import { EngineVm } from "./engine-vm.ts";
+import { freeGuestAddress } from "./guest-addresses.ts";
+import type { Machine, MachineSource, Machines } from "./machine.ts";
+import { prepareGuest } from "./prepare-guest.ts";
+import { readVmRecords } from "./read-vm-records.ts";
+import type { VmRecord } from "./vm-record.ts";
+
+const AGENT_TOKEN_BYTES = 32;
+
+/** What a new VM is to be. All but the profile may be left out. */
+export interface CreateVm {
+  /** "" for the default one */
+  profile: string;
+  tenantId?: string | undefined;
+  egressPolicy?: VmRecord["egress_policy"];
+  flockId?: string | undefined;
+  agentId?: string | undefined;
+  controlPlaneToken?: string | undefined;
+  /** A snapshot to restore instead of the profile's base */
+  snapshot?: { id: string; source: MachineSource };
+}
+
+export interface VmTableParts {
+  dir: string;
+  machines: Machines;
+  config: Config;
+  profiles: Profiles;
+  tenants: Tenants;
+  disk: DiskFloor;
+  log: Logger;
+}
+
+/** All VMs of this engine, by id. */
+export class VmTable {
+  readonly #parts: VmTableParts;
+  readonly #vms = new Map<string, EngineVm>();
+
+  constructor(parts: VmTableParts) {
+    this.#parts = parts;
+    parts.tenants.measure("active_vms", (tenantId) => this.#countOf(tenantId));
+  }
+
+  /** Those that were made whole, the oldest first. */
+  list(): EngineVm[] {
+    return [...this.#vms.values()].filter((vm) => vm.record.state !== "creating");
+  }
+
+  /** Throws 404 for an unknown id. */
+  get(id: string): EngineVm {
+    const vm = this.#vms.get(id);
+    if (vm && vm.record.state !== "creating") return vm;
+    throw vmNotFound();
+  }
+
+  has(id: string): boolean {
+    return this.#vms.has(id);
+  }
+
+  /** A VM that runs. Rejects with nothing left: 400, 403, 507, and 500 for what the machine is to blame for. */
+  async create(request: CreateVm, signal: AbortSignal): Promise<EngineVm> {
+    const { profiles, tenants, disk, config } = this.#parts;
+    const profile = await profiles.get(request.profile);
+    await disk.require();
+    const source = request.snapshot?.source ?? machineSourceOf(profile, config);
+    tenants.admit(request.tenantId, "active_vms");
+    const vm = this.#reserve(request, source);
+    try {
+      await this.#start(vm, source, signal);
+      return vm;
+    } catch (error) {
+      await this.#drop(vm);
+      signal.throwIfAborted();
+      throw error instanceof EngineError ? error : spawnFailed(error as Error);
+    }
+  }
+
+  /** Ends it and removes everything of it. Rejects with 404 for an unknown id. */
+  async remove(id: string): Promise<void> {
+    await this.#drop(this.get(id));
+  }
+
+  /** Takes over what an earlier engine left. Those that cannot be taken over are declared dead. */
+  async adopt(signal: AbortSignal): Promise<void> {
+    const { dir, machines, log } = this.#parts;
+    const { records, unreadable } = await readVmRecords(dir, log);
+    for (const id of unreadable) await machines.clear(null, machines.socketDirFor(id));
+    const vms = records.map((record) => this.#keep(record));
+    await Promise.all(vms.map((vm) => this.#adoptOne(vm, signal)));
+  }
+
+  /** Leaves all running ones to the next engine. */
+  async detach(): Promise<void> {
+    await Promise.all([...this.#vms.values()].map((vm) => vm.detach()));
+  }
+
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#vms.values()].map((vm) => this.#drop(vm)));
+  }
+
+  #countOf(tenantId: string): number {
+    const active = [...this.#vms.values()].filter(({ record }) =>
+      ["creating", "running"].includes(record.state),
+    );
+    return active.filter(({ record }) => record.tenant_id === tenantId).length;
+  }
+
+  /** Nothing is awaited here: from now on it counts. */
+  #reserve(request: CreateVm, source: MachineSource): EngineVm {
+    const vmId = nanoId("vm-");
+    const taken = new Set([...this.#vms.values()].map(({ record }) => record.guest_ip));
+    return this.#keep({
+      schema_version: 1,
+      vm_id: vmId,
+      state: "creating",
+      profile: request.profile || undefined,
+      tenant_id: request.tenantId,
+      egress_policy: request.egressPolicy,
+      flock_id: request.flockId,
+      agent_id: request.agentId,
+      control_plane_token: request.controlPlaneToken,
+      source_snapshot_id: request.snapshot?.id,
+      agent_token: randomBytes(AGENT_TOKEN_BYTES).toString("hex"),
+      guest_ip: freeGuestAddress(taken),
+      created_at: new Date().toISOString(),
+      paused: false,
+      cpus: source.cpus,
+      memory_bytes: source.memoryBytes,
+      socket_dir: this.#parts.machines.socketDirFor(vmId),
+      machine: null,
+    });
+  }
+
+  #keep(record: VmRecord): EngineVm {
+    const vm = new EngineVm(record, join(this.#parts.dir, record.vm_id), this.#parts.log);
+    this.#vms.set(vm.id, vm);
+    return vm;
+  }
+
+  async #start(vm: EngineVm, source: MachineSource, signal: AbortSignal): Promise<void> {
+    await mkdir(vm.dir, { mode: 0o700 });
+    await vm.save();
+    const machine = await this.#parts.machines.start(source, placeOf(vm), signal);
+    try {
+      await prepareGuest(machine, signal);
+      await vm.attach(machine);
+    } catch (error) {
+      await machine[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #drop(vm: EngineVm): Promise<void> {
+    this.#vms.delete(vm.id);
+    await vm.remove();
+  }
+
+  async #adoptOne(vm: EngineVm, signal: AbortSignal): Promise<void> {
+    const { machines, log } = this.#parts;
+    const { record } = vm;
+    if (record.state === "creating" || record.machine === null) {
+      await machines.clear(null, record.socket_dir);
+      await this.#drop(vm);
+      log.warn({ vm_id: vm.id }, "a VM that was half made when the engine ended was removed");
+      return;
+    }
+    if (record.state !== "running") return;
+    let machine: Machine;
+    try {
+      machine = await machines.adopt(record.machine, placeOf(vm), signal);
+      if (record.paused) await machine.pause();
+    } catch (error) {
+      await machines.clear(record.machine.vmm, record.socket_dir);
+      await vm.declareDead(`it did not outlive the engine: ${(error as Error).message}`);
+      log.error({ err: error, vm_id: vm.id }, "a VM could not be adopted");
+      return;
+    }
+    await vm.attach(machine);
+    log.info({ vm_id: vm.id }, "a VM was adopted");
+  }
+}
+
+function placeOf(vm: EngineVm): { socketDir: string; logPath: string } {
+  return { socketDir: vm.record.socket_dir, logPath: join(vm.dir, "vmm.log") };
+}
+
+function spawnFailed(error: Error): EngineError {
+  return jsonError(500, "spawn_failed", `the VM could not be made: ${error.message}`, {}, error);
+}

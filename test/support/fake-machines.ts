@@ -1,0 +1,263 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { identityOf } from "../../src/base/process-identity.ts";
+import type { Machine, MachinePlace, MachineSource, Machines } from "../../src/engine/vms/machine.ts";
+import type { MachineRecord } from "../../src/engine/vms/vm-record.ts";
+import { AgentError } from "../../src/guest/agent-error.ts";
+import type { ExitReply } from "../../src/guest/agent-protocol.ts";
+import type { CommandEnd } from "../../src/guest/output-capture.ts";
+import type { RunCommand, RunHandle } from "../../src/guest/run-handle.ts";
+import type { FileContent, GetRange } from "../../src/guest/transfer-file.ts";
+import type { VmDeath } from "../../src/vm/vm-death.ts";
+
+const SHA = "0".repeat(64);
+const FILE = { bytes: 1, sha256: SHA };
+
+/** Machines without guests: each is a directory in which commands run on this machine, with /workspace below it. */
+export class FakeMachines implements Machines {
+  readonly root: string;
+  /** Of every machine that was made or adopted, by its sockets' directory */
+  readonly running = new Map<string, FakeMachine>();
+  readonly cleared: string[] = [];
+  /** Thrown by the next start */
+  failure: Error | null = null;
+  /** Awaited by each start */
+  gate: Promise<void> = Promise.resolve();
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  socketDirFor(vmId: string): string {
+    return join(this.root, vmId);
+  }
+
+  async start(source: MachineSource, place: MachinePlace, signal: AbortSignal): Promise<Machine> {
+    await this.gate;
+    signal.throwIfAborted();
+    const { failure } = this;
+    this.failure = null;
+    if (failure) throw failure;
+    mkdirSync(place.socketDir, { recursive: true });
+    return this.#add(place.socketDir, recordOf(source));
+  }
+
+  async adopt(known: MachineRecord, place: MachinePlace): Promise<Machine> {
+    if (!existsSync(place.socketDir)) throw new Error("its process is gone");
+    return this.#add(place.socketDir, known);
+  }
+
+  async clear(_vmm: unknown, socketDir: string): Promise<void> {
+    this.cleared.push(socketDir);
+    rmSync(socketDir, { recursive: true, force: true });
+  }
+
+  /** The machine of a VM. */
+  of(vmId: string): FakeMachine {
+    const machine = this.running.get(this.socketDirFor(vmId));
+    if (!machine) throw new Error(`${vmId} has no machine`);
+    return machine;
+  }
+
+  #add(dir: string, record: MachineRecord): FakeMachine {
+    const machine = new FakeMachine(dir, record, () => this.running.delete(dir));
+    this.running.set(dir, machine);
+    return machine;
+  }
+}
+
+export class FakeMachine implements Machine {
+  readonly record: MachineRecord;
+  readonly #dir: string;
+  readonly #onEnd: () => void;
+  readonly #death = Promise.withResolvers<VmDeath>();
+  isPaused = false;
+  isDetached = false;
+  /** False: the agent answers nothing any more */
+  isAnswering = true;
+
+  constructor(dir: string, record: MachineRecord, onEnd: () => void) {
+    this.#dir = dir;
+    this.record = record;
+    this.#onEnd = onEnd;
+  }
+
+  get died(): Promise<VmDeath> {
+    return this.#death.promise;
+  }
+
+  die(death: VmDeath): void {
+    this.#death.resolve(death);
+  }
+
+  startRun(command: RunCommand, signal: AbortSignal): RunHandle {
+    this.#mustAnswer();
+    return startHostRun(command, (path) => this.#hostPath(path), signal);
+  }
+
+  async putFile(path: string, content: Uint8Array): Promise<void> {
+    this.#mustAnswer();
+    const target = this.#hostPath(path);
+    if (isDirectory(target)) throw refusal("is_directory");
+    mkdirSync(dirname(target), { recursive: true });
+    await writeFile(target, content);
+  }
+
+  async getFile(path: string, range: GetRange): Promise<FileContent> {
+    this.#mustAnswer();
+    const target = this.#hostPath(path);
+    if (isDirectory(target)) throw refusal("is_directory");
+    if (!existsSync(target)) throw refusal("not_found");
+    const content = await readFile(target);
+    return {
+      content: content.subarray(range.offset, range.offset + range.limitBytes),
+      fileBytes: content.length,
+    };
+  }
+
+  async ping(): Promise<void> {
+    this.#mustAnswer();
+  }
+
+  async pause(): Promise<void> {
+    this.isPaused = true;
+  }
+
+  async resume(): Promise<void> {
+    this.isPaused = false;
+  }
+
+  copy(): Promise<never> {
+    throw new Error("a fake machine cannot be copied");
+  }
+
+  usage(): { cpuMs: number; memoryBytes: number } {
+    return { cpuMs: 1000, memoryBytes: 64 * 1_048_576 };
+  }
+
+  detach(): void {
+    this.isDetached = true;
+    this.#onEnd();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#onEnd();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  #hostPath(path: string): string {
+    return join(this.#dir, path);
+  }
+
+  #mustAnswer(): void {
+    if (!this.isAnswering) throw new AgentError("agent_lost", "the connection to the agent ended");
+  }
+}
+
+function startHostRun(run: RunCommand, hostPath: (path: string) => string, signal: AbortSignal): RunHandle {
+  const command = new TextDecoder()
+    .decode(run.command)
+    .replaceAll(/(?<![\w.])\/workspace/g, hostPath("/workspace"));
+  const listeners = new Set<() => void>();
+  const child = Bun.spawn(["sh", "-c", command], {
+    cwd: hostPath(run.cwd ?? "/"),
+    stdin: run.stdin ?? "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  const killAll = (name: number) => {
+    try {
+      process.kill(-child.pid, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  };
+  signal.addEventListener("abort", () => killAll(9), { once: true });
+  const chunks: Uint8Array[] = [];
+  const read = async () => {
+    for await (const chunk of child.stdout) {
+      chunks.push(chunk);
+      for (const listener of listeners) listener();
+    }
+  };
+  const ended = (async (): Promise<CommandEnd> => {
+    const [, stderr] = await Promise.all([read(), new Response(child.stderr).bytes()]);
+    await child.exited;
+    if (signal.aborted) throw new AgentError("aborted", "the run was cancelled and killed");
+    return endOf(child.exitCode, Buffer.concat(chunks), stderr);
+  })();
+  ended.catch(() => undefined);
+  return {
+    ended,
+    latestReport: null,
+    heads: () => ({ stdout: Buffer.concat(chunks), stderr: new Uint8Array() }),
+    input: null,
+    kill: killAll,
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+function endOf(exitCode: number | null, stdout: Uint8Array, stderr: Uint8Array): CommandEnd {
+  const exit: ExitReply = {
+    exit_code: exitCode,
+    signal: exitCode === null ? 9 : null,
+    timed_out: false,
+    killed: false,
+    oom_killed: false,
+    pids_exhausted: false,
+    overlay_full: false,
+    duration_us: 1000,
+    background: 0,
+    stdout_bytes: stdout.byteLength,
+    stdout_head_bytes: stdout.byteLength,
+    stdout_path: null,
+    stdout_spool_complete: true,
+    stderr_bytes: stderr.byteLength,
+    stderr_head_bytes: stderr.byteLength,
+    stderr_path: null,
+    stderr_spool_complete: true,
+  };
+  const stream = (head: Uint8Array) => ({
+    head,
+    tail: new Uint8Array(),
+    totalBytes: head.byteLength,
+    path: null,
+    isPathWhole: true,
+  });
+  return { exit, stdout: stream(stdout), stderr: stream(stderr) };
+}
+
+function recordOf(source: MachineSource): MachineRecord {
+  const manifest = {
+    format: 1 as const,
+    kind: "base" as const,
+    name: source.name,
+    created: "2026-01-01T00:00:00Z",
+    protocol: 1,
+    agentBuild: "fake",
+    image: { kernel: SHA, initramfs: SHA, rootfs: SHA },
+    vmm: { version: "10.0.0", acceleration: "tcg" as const, hostCpu: null, machine: [] },
+    memoryBytes: source.memoryBytes,
+    cpus: source.cpus,
+    net: false,
+    files: { memory: FILE, state: FILE },
+  };
+  return {
+    vmm: identityOf(process.pid)!,
+    identity: { hostname: "fake", machineId: "0".repeat(32) },
+    origin: { storePath: source.storePath, name: source.name, manifest },
+  };
+}
+
+function refusal(code: string): AgentError {
+  return new AgentError("agent_refused", `the agent refused the request: ${code}`, { refusal: code });
+}
+
+function isDirectory(path: string): boolean {
+  return existsSync(join(path, "."));
+}
