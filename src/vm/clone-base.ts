@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { OpenBase } from "./open-base.ts";
 import { cloneArgv } from "./qemu/argv.ts";
 import { loadState } from "./qemu/migration.ts";
+import type { RefillHold } from "./refill-hold.ts";
 import type { RuntimeDirectory } from "./runtime-directory.ts";
 import { takeCheckpoint } from "./take-checkpoint.ts";
 import { Vm, type VmOrigin } from "./vm.ts";
@@ -11,13 +12,14 @@ import { VM_DEADLINES } from "./vm-deadlines.ts";
 import { VmError } from "./vm-error.ts";
 import { Vmm } from "./vmm.ts";
 
-/** Restores one clone, paused. Nothing is left when it rejects. */
+/** Restores one clone, paused; under `hold` it gives way to calls. Nothing is left when it rejects. */
 export async function cloneBase(
   base: OpenBase,
   runtime: RuntimeDirectory,
   signal: AbortSignal,
   deadlines = VM_DEADLINES,
   cgroups: VmCgroups | null = null,
+  hold: RefillHold | null = null,
 ): Promise<Vm> {
   signal.throwIfAborted();
   const dir = runtime.createVmDirectory();
@@ -25,6 +27,7 @@ export async function cloneBase(
     const cgroup = cgroups?.create(base.spec) ?? null;
     const vmm = await Vmm.start(cloneCommand(base, dir), dir, signal, deadlines, cgroup);
     try {
+      hold?.over(vmm);
       await loadState(vmm.qmp, base.paths.statePath, deadlines.restoreMs, signal);
       const origin: VmOrigin = {
         agentBuild: base.manifest.agentBuild,

@@ -10,6 +10,7 @@ import { cloneBase } from "./clone-base.ts";
 import { ClonePool } from "./clone-pool.ts";
 import { hasRoomForSpareClone } from "./host-memory.ts";
 import { findGround, type OpenBase, openBase } from "./open-base.ts";
+import { RefillHold } from "./refill-hold.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import type { Vm } from "./vm.ts";
 import { VmCgroups } from "./vm-cgroups.ts";
@@ -117,7 +118,7 @@ export class CloneSource implements AsyncDisposable {
     }
   }
 
-  /** Starts when no call is in flight, so that nobody waits for a clone that nobody asked for. */
+  /** Starts when no call is in flight and gives way to those that come, since nobody asked for this clone yet. */
   async #prepare(signal: AbortSignal): Promise<Vm> {
     await this.#activity.quiet(REFILL_WAIT_MS, signal);
     if (!hasRoomForSpareClone(this.#config.memoryBytes)) {
@@ -127,7 +128,8 @@ export class CloneSource implements AsyncDisposable {
       );
     }
     const { base, baseMark } = await this.#ready({ signal });
-    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups);
+    using hold = new RefillHold(this.#activity);
+    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups, hold);
     this.#baseMarks.set(vm, baseMark);
     try {
       await vm.exerciseAndPause(signal);

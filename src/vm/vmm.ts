@@ -42,6 +42,8 @@ export class Vmm implements VmmHandle {
   readonly #stderr = new ByteTail(STDERR_TAIL_BYTES);
   readonly #sockets = new Set<Socket<undefined>>();
   #stderrDone: Promise<void> = Promise.resolve();
+  #heldPid: number | null = null;
+  #isEnding = false;
 
   private constructor(argv: string[], vmDir: string, commandMs: number, cgroup: VmCgroup | null) {
     this.#cgroup = cgroup;
@@ -102,11 +104,28 @@ export class Vmm implements VmmHandle {
     return innermostChild(this.#child.pid);
   }
 
+  /**
+   * Stops QEMU's process wherever it is in its work, and the time in its guest does not stop with it. Whatever waits for
+   * it waits; it still ends when it is killed. Not the jail around it, which has to see its end.
+   */
+  hold(): void {
+    if (this.#heldPid !== null || this.#isEnding || this.#hasEnded) return;
+    this.#heldPid = this.pid;
+    signalIfThere(this.#heldPid, "SIGSTOP");
+  }
+
+  /** Lets a QEMU that is held go on. */
+  release(): void {
+    if (this.#heldPid !== null && !this.#hasEnded) signalIfThere(this.#heldPid, "SIGCONT");
+    this.#heldPid = null;
+  }
+
   /** Kills QEMU and resolves when its process is gone. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isEnding = true;
     this.qmp.end("was ended");
-    // Once it has ended, its pid may be another process's.
-    if (this.#child.exitCode === null && this.#child.signalCode === null) killTree(this.#child.pid);
+    if (!this.#hasEnded) killTree(this.#child.pid);
+    this.release();
     try {
       await within(this.ended, KILL_DEADLINE_MS, "QEMU's end");
     } catch (error) {
@@ -119,6 +138,11 @@ export class Vmm implements VmmHandle {
       this.#cgroup?.[Symbol.dispose]();
     }
     await this.#stderrDone;
+  }
+
+  /** Afterwards its pid may be another process's. */
+  get #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   #spawn(argv: string[]): Subprocess<"ignore", "ignore", "pipe"> {
@@ -177,9 +201,12 @@ export function endOf(exitCode: number | null, signalCode: Subprocess["signalCod
  * not merely that the kernel was asked to kill it.
  */
 function killTree(pid: number): void {
-  const target = innermostChild(pid);
+  signalIfThere(innermostChild(pid), "SIGKILL");
+}
+
+function signalIfThere(pid: number, signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void {
   try {
-    process.kill(target, "SIGKILL");
+    process.kill(pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }

@@ -1,25 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { basename } from "node:path";
+import { readFileSync } from "node:fs";
 import { expectNoVms, vmsOf } from "../support/leftovers.ts";
+import { ProgramsWithoutBubblewrap } from "../support/programs-without-bubblewrap.ts";
 import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
 import { StdioClient } from "../support/stdio-client.ts";
-import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { TestServer } from "../support/test-server.ts";
-
-/** A PATH with QEMU and what confines it, but without bubblewrap. */
-class ProgramsWithoutBubblewrap extends TemporaryDirectory {
-  readonly env = { PATH: this.join("bin") };
-
-  constructor() {
-    super();
-    mkdirSync(this.env.PATH);
-    for (const name of ["qemu-system-x86_64", "qemu-system-aarch64", "setpriv", "prlimit"]) {
-      const path = Bun.which(name);
-      if (path !== null) symlinkSync(path, this.join("bin", basename(path)));
-    }
-  }
-}
 
 describeWithVms("without bubblewrap", () => {
   let programs: ProgramsWithoutBubblewrap;

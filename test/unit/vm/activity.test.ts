@@ -33,3 +33,19 @@ test("a wait for quiet ends after its limit, and with its signal", async () => {
   stop.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
 });
+
+test("whoever watches is told at once, of the first call and of the end of the last, until it has enough", () => {
+  const activity = new Activity();
+  const told: boolean[] = [];
+  const watch = activity.watch((isBusy) => told.push(isBusy));
+  const first = activity.begin();
+  activity.watch((isBusy) => told.push(isBusy))[Symbol.dispose]();
+  const second = activity.begin();
+  first[Symbol.dispose]();
+  expect(told).toEqual([false, true, true]);
+  second[Symbol.dispose]();
+  expect(told).toEqual([false, true, true, false]);
+  watch[Symbol.dispose]();
+  using _third = activity.begin();
+  expect(told).toHaveLength(4);
+});

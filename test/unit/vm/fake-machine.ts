@@ -25,9 +25,10 @@ export class FakeMachine extends TemporaryDirectory {
 
   /** A VM over it, not awake yet. */
   async startVm(options: FakeQemuOptions = {}, takeCheckpoint = NO_CHECKPOINT): Promise<Vm> {
-    return new Vm(await this.startVmm(options), this.vmDir, {
-      agentBuild: "b0",
-      takeCheckpoint,
-    });
+    return this.vmOf(await this.startVmm(options), takeCheckpoint);
+  }
+
+  vmOf(vmm: Vmm, takeCheckpoint = NO_CHECKPOINT): Vm {
+    return new Vm(vmm, this.vmDir, { agentBuild: "b0", takeCheckpoint });
   }
 }

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { loadState } from "../../../src/vm/qemu/migration.ts";
 import type { VmError } from "../../../src/vm/vm-error.ts";
 import { Vmm } from "../../../src/vm/vmm.ts";
+import { eventually } from "../../support/eventually.ts";
 import { openDescriptors, readProcess } from "../../support/processes.ts";
 import { rejection } from "../../support/rejection.ts";
 import { FakeMachine } from "./fake-machine.ts";
@@ -65,5 +66,45 @@ describe("a program that ends by itself", () => {
     expect(await vmm.ended).toEqual({ exitCode: 1, signal: null });
     expect((await loading).message).toBe("QEMU exited (status 1)");
     expect((await rejection(vmm.qmp.execute("cont"))).message).toBe("QEMU exited (status 1)");
+  });
+});
+
+describe("a program that is held", () => {
+  async function held(machine: FakeMachine): Promise<Vmm> {
+    const vmm = await machine.startVmm();
+    vmm.hold();
+    vmm.hold();
+    await eventually("it stands still", () => readProcess(vmm.pid)?.state === "T");
+    return vmm;
+  }
+
+  test("stands still, and answers when it is released", async () => {
+    using machine = new FakeMachine();
+    await using vmm = await held(machine);
+    const answer = vmm.qmp.execute("stop");
+    vmm.release();
+    vmm.release();
+    await answer;
+    expect(readProcess(vmm.pid)?.state).not.toBe("T");
+  });
+
+  test("ends with its disposal, and is not held again meanwhile", async () => {
+    using machine = new FakeMachine();
+    const vmm = await held(machine);
+    const { pid } = vmm;
+    const disposal = vmm[Symbol.asyncDispose]();
+    vmm.hold();
+    await disposal;
+    expect(readProcess(pid)).toBeNull();
+    expect(await vmm.ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+  });
+
+  test("and killed is seen to end; then it can be neither held nor released", async () => {
+    using machine = new FakeMachine();
+    await using vmm = await held(machine);
+    process.kill(vmm.pid, "SIGKILL");
+    expect(await vmm.ended).toEqual({ exitCode: null, signal: "SIGKILL" });
+    vmm.release();
+    vmm.hold();
   });
 });

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expectNoVms, vmsOf } from "../support/leftovers.ts";
+import { readProcess } from "../support/processes.ts";
+import { ProgramsWithoutBubblewrap } from "../support/programs-without-bubblewrap.ts";
+import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
+import { StdioClient } from "../support/stdio-client.ts";
+import { eventually, TestServer, TestSession } from "../support/test-server.ts";
+
+const UNTIL_TOLD = "while [ ! -e /root/enough ]; do sleep 0.05; done";
+
+/** The refill that follows the first open, held by a run that came at once and is still in flight. */
+async function heldRefill(client: StdioClient) {
+  const { fields } = await client.callOk("open_session");
+  const session = new TestSession(client, String(fields["session_id"]));
+  const run = session.run(UNTIL_TOLD, { timeout_s: 120 });
+  // The server may end before it does.
+  run.catch(() => undefined);
+  let pid = 0;
+  await eventually("a clone stands still", 20_000, () => {
+    pid = vmsOf(client.pid).find((info) => info.state === "T")?.pid ?? 0;
+    return pid > 0;
+  });
+  return { session, run, pid };
+}
+
+describeWithVms("a refill under way", () => {
+  let programs: ProgramsWithoutBubblewrap;
+
+  beforeAll(() => {
+    programs = new ProgramsWithoutBubblewrap();
+  });
+  afterAll(() => programs[Symbol.dispose]());
+
+  const jails: [string, () => Record<string, string>][] = [
+    ["in bubblewrap", () => ({})],
+    ["without bubblewrap", () => programs.env],
+  ];
+
+  test.each(jails)(
+    "stands still while a call is in flight, and becomes a session later, %s",
+    async (_, env) => {
+      await using server = await TestServer.start(env());
+      const { session, run, pid } = await heldRefill(server.client);
+      await session.writeFile("enough", "");
+      expect(await run).toMatchObject({ exit_code: 0 });
+      await eventually("it goes on", 20_000, () => readProcess(pid)?.state !== "T");
+      await eventually("an open takes it, and its close ends it", 30_000, async () => {
+        const other = await server.open();
+        expect(await other.output("echo here")).toBe("here\n");
+        await other.close();
+        return readProcess(pid) === null;
+      });
+      expect(server.client.stderr).not.toContain("pooled clone");
+    },
+  );
+
+  test.each(jails)("that stands still ends with its server, %s", async (_, env) => {
+    // The server's disposal ends its stdin and throws when anything is left.
+    await using server = await TestServer.start(env());
+    const { pid } = await heldRefill(server.client);
+    expect(readProcess(pid)?.state).toBe("T");
+  });
+
+  test.each(jails)("that stands still ends with a server that is killed, %s", async (_, env) => {
+    using home = new TestHome();
+    await using client = await StdioClient.start({ command: EXECUTABLE_PATH, env: home.env(env()) });
+    await heldRefill(client);
+    const vms = vmsOf(client.pid);
+    process.kill(client.pid, "SIGKILL");
+    await expectNoVms(home, vms);
+  });
+});
