@@ -63,6 +63,14 @@ describeWithVms("what a run may print", () => {
   }, 900_000);
 });
 
+/** Empty files until no more can be made, a thousand in each directory */
+const TOO_MANY_FILES = `
+import os
+for directory in range(1000):
+    os.mkdir(f"many-{directory}")
+    for name in range(1000): os.close(os.open(f"many-{directory}/{name}", os.O_CREAT))
+`;
+
 describeWithVms("a run that runs out of something says of what", () => {
   let server: TestServer;
 
@@ -91,6 +99,22 @@ describeWithVms("a run that runs out of something says of what", () => {
     expect(await session.output("echo on")).toBe("on\n");
     await session.close();
   });
+
+  test("of files, which is a full disk too, with room left in it, until some are removed", async () => {
+    const session = await server.open();
+    await session.writeFile("files.py", TOO_MANY_FILES);
+    const result = await session.run("python3 files.py; df --output=iavail,avail --block-size=1M /", {
+      timeout_s: 120,
+    });
+    expect(result).toMatchObject({ disk_full: true, note: expect.stringContaining("remove files") });
+    expect(result.stderr).toContain("No space left on device: 'many-");
+    const [inodes, mib] = result.stdout.trim().split("\n").at(-1)!.trim().split(/\s+/).map(Number);
+    expect(inodes).toBe(0);
+    expect(mib).toBeGreaterThan(50);
+    for (const name of ["oom_killed", "too_many_processes"]) expect(result).not.toHaveProperty(name);
+    expect(await session.run("rm -r many-*")).not.toHaveProperty("disk_full");
+    await session.close();
+  }, 180_000);
 
   test("and one that does not says nothing", async () => {
     const session = await server.open();

@@ -23,6 +23,17 @@ async function heldRefill(client: StdioClient) {
   return { session, run, pid };
 }
 
+/** Opens until one gets the clone, which then ends with its session. */
+async function becomesSession(server: TestServer, pid: number): Promise<void> {
+  await eventually("an open takes it, and its close ends it", 30_000, async () => {
+    const session = await server.open();
+    expect(await session.output("echo here")).toBe("here\n");
+    await session.close();
+    return readProcess(pid) === null;
+  });
+  expect(server.client.stderr).not.toContain("pooled clone");
+}
+
 describeWithVms("a refill under way", () => {
   let programs: ProgramsWithoutBubblewrap;
 
@@ -44,15 +55,18 @@ describeWithVms("a refill under way", () => {
       await session.writeFile("enough", "");
       expect(await run).toMatchObject({ exit_code: 0 });
       await eventually("it goes on", 20_000, () => readProcess(pid)?.state !== "T");
-      await eventually("an open takes it, and its close ends it", 30_000, async () => {
-        const other = await server.open();
-        expect(await other.output("echo here")).toBe("here\n");
-        await other.close();
-        return readProcess(pid) === null;
-      });
-      expect(server.client.stderr).not.toContain("pooled clone");
+      await becomesSession(server, pid);
     },
   );
+
+  test("goes on at its limit though the call does too, and is none the worse for it", async () => {
+    await using server = await TestServer.start();
+    const { session, run, pid } = await heldRefill(server.client);
+    await eventually("it goes on", 20_000, () => readProcess(pid)?.state !== "T");
+    await becomesSession(server, pid);
+    await session.writeFile("enough", "");
+    expect(await run).toMatchObject({ exit_code: 0 });
+  });
 
   test.each(jails)("that stands still ends with its server, %s", async (_, env) => {
     // The server's disposal ends its stdin and throws when anything is left.
