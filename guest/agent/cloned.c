@@ -1,4 +1,5 @@
 #include "cloned.h"
+#include "console.h"
 #include "run/run.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,11 @@ static bool write_machine_id(const char *machine_id) {
     char line[34];
     snprintf(line, sizeof line, "%s\n", machine_id);
     return write_small_file("/etc/machine-id", line);
+}
+
+void cloned_name_base(void) {
+    if (!name_host("ignition") || !write_machine_id("uninitialized"))
+        console_error("the base's names");
 }
 
 void cloned_answer(struct link *link, uint32_t stream, const struct json_object *request) {

@@ -6,6 +6,9 @@
 #include "wire/json.h"
 #include "wire/link.h"
 
+// Writes the names a clone replaces. On an overlay the first write to a file copies it up, which
+// takes far longer than all later ones: it happens before the snapshot.
+void cloned_name_base(void);
 void cloned_answer(struct link *link, uint32_t stream, const struct json_object *request);
 void release_answer(struct link *link, uint32_t stream, const struct json_object *request);
 

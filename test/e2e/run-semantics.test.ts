@@ -36,6 +36,10 @@ describeWithVms("a run", () => {
       expect(path).toContain(directory);
   });
 
+  test("has the priority of any process, and is no likelier or less likely to be killed for memory", async () => {
+    expect(await session.output("nice; cat /proc/self/oom_score_adj")).toBe("0\n0\n");
+  });
+
   test("ends with its shell, and what it left in the background lives on", async () => {
     const result = await session.run(
       "{ while [ ! -e go-on ]; do sleep 0.1; done; echo later; sleep 27182; } & echo hi",

@@ -1,4 +1,5 @@
 #include "init.h"
+#include "../cloned.h"
 #include "../console.h"
 #include "../run/cgroup.h"
 #include "modules.h"
@@ -6,6 +7,7 @@
 #include "network.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,23 +31,19 @@ static void write_setting(const char *path, const char *value) {
         close(fd);
 }
 
-// The last process the kernel may pick when memory runs out. It picks faster without writing down
-// what it picks from.
-static void protect_from_oom(void) {
-    write_setting("/proc/self/oom_score_adj", "-1000");
+// PID 1 is never picked when memory runs out. The kernel picks faster without writing down what it
+// picks from.
+static void shorten_oom(void) {
     write_setting("/proc/sys/vm/oom_dump_tasks", "0");
 }
 
-// It has little to do, and what it does decides how long the host waits.
+// It has little to do, and what it does decides how long the host waits. Its runs are like any
+// other process.
 static void go_first(void) {
-    if (setpriority(PRIO_PROCESS, 0, -20) != 0)
-        console_error("setpriority");
-}
-
-static void set_default_hostname(void) {
-    static const char name[] = "ignition";
-    if (sethostname(name, strlen(name)) != 0)
-        console_error("sethostname");
+    struct sched_param none = {0};
+    if (setpriority(PRIO_PROCESS, 0, -20) != 0 ||
+        sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none) != 0)
+        console_error("the agent's priority");
 }
 
 void init_system(void) {
@@ -57,9 +55,9 @@ void init_system(void) {
     modules_load();
     mount_root();
     mount_late();
-    protect_from_oom();
+    shorten_oom();
     go_first();
-    set_default_hostname();
+    cloned_name_base();
     network_up();
     if (!cgroup_setup("/sys/fs/cgroup/runs"))
         console_fatal("/sys/fs/cgroup/runs");

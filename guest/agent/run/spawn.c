@@ -106,18 +106,6 @@ static void child_descriptors_setup(const struct spawn_request *request, int com
         child_fail(SPAWN_PREPARE);
 }
 
-// The agent goes before its runs and is spared by the OOM killer; what it starts is like any other.
-static void child_become_ordinary(void) {
-    if (setpriority(PRIO_PROCESS, 0, 0) != 0)
-        child_fail(SPAWN_PREPARE);
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t count = write(fd, "0", 1);
-    (void)count; // refused on a host where the agent never lowered its own
-    close(fd);
-}
-
 noreturn static void child_main(const struct spawn_request *request, int command_fd) {
     sigset_t none;
     sigemptyset(&none);
@@ -125,7 +113,6 @@ noreturn static void child_main(const struct spawn_request *request, int command
     if (sigprocmask(SIG_SETMASK, &none, NULL) != 0 || setsid() < 0)
         child_fail(SPAWN_PREPARE);
     umask(022);
-    child_become_ordinary();
     child_descriptors_setup(request, command_fd);
     if (chdir(request->cwd) != 0)
         child_fail(SPAWN_CWD);
