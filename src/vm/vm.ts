@@ -76,8 +76,8 @@ export class Vm implements AsyncDisposable {
   }
 
   /**
-   * Lets a paused clone go on and makes it one of its kind: its identity is acknowledged before the probe,
-   * and the probe is answered before this resolves.
+   * Lets a paused clone go on and makes it one of its kind: its identity takes effect before the probe starts, and
+   * both are answered before this resolves.
    */
   async awaken(signal: AbortSignal): Promise<void> {
     try {
@@ -92,9 +92,9 @@ export class Vm implements AsyncDisposable {
     // Awaited only once the agent is connected; until then a failure is the connection's to tell.
     resumed.catch(() => undefined);
     this.#agent ??= await this.#connect(signal);
-    await resumed;
-    await tellCloned(this.#agent, this.identity, signal, this.#deadlines.clonedMs);
-    await this.#probe(signal);
+    // One round trip for both: the agent is done with one frame before it takes the next.
+    const told = tellCloned(this.#agent, this.identity, signal, this.#deadlines.clonedMs);
+    await Promise.all([resumed, told, this.#probe(signal)]);
   }
 
   /** Warms the translator with what an open does, then stops the clone, so that it costs no CPU while it waits. */
