@@ -4,6 +4,7 @@ import type { Socket, Subprocess } from "bun";
 import { identityOf, isAlive, type ProcessIdentity } from "../base/process-identity.ts";
 import { DeadlineError, sleep, within } from "../base/wait.ts";
 import { ByteTail } from "./byte-tail.ts";
+import { refuseHugePages } from "./huge-pages.ts";
 import { CONSOLE_SOCKET, QMP_SOCKET } from "./machine-spec.ts";
 import { Qmp } from "./qemu/qmp.ts";
 import { VM_DEADLINES } from "./vm-deadlines.ts";
@@ -149,6 +150,7 @@ export async function endVmm(identity: ProcessIdentity): Promise<void> {
 
 /** A file takes what QEMU says, since a pipe would end with us. */
 function spawn(argv: string[], logPath: string): Subprocess {
+  refuseHugePages();
   let log: number | null = null;
   try {
     log = openSync(logPath, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND, 0o600);

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { within } from "../base/wait.ts";
+import { sleep, within } from "../base/wait.ts";
 import { type BootDeadlines, bootDeadlines } from "./acceleration.ts";
 import { type BootSource, type MachineSpec, STATE_FILE } from "./machine-spec.ts";
 import type { Ground } from "./open-base.ts";
@@ -13,6 +13,8 @@ import { describeEnd, Vmm } from "./vmm.ts";
 
 const SAVE_DEADLINE_MS = 60_000;
 const FIRST_LINE = "ignition-agent: up";
+/** By then the guest's kernel is done with what booting left to do later, which else each clone would do first */
+const SETTLE_MS = 300;
 const READY_MARKER = "TOOLS_READY";
 
 export interface WarmGuestRequest extends Ground {
@@ -33,6 +35,7 @@ export async function snapshotWarmGuest(request: WarmGuestRequest): Promise<void
     await using vmm = await Vmm.start(bootCommand(request, vmDir), vmDir, signal);
     await reachReady(vmm, bootDeadlines(spec.acceleration), progress, signal);
     progress("saving the snapshot");
+    await sleep(SETTLE_MS, signal);
     await vmm.qmp.execute("stop");
     await saveState(vmm.qmp, join(buildDir, STATE_FILE), SAVE_DEADLINE_MS, signal);
   } finally {

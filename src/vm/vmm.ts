@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Socket, Subprocess, UnixSocketListener } from "bun";
 import { DeadlineError, within } from "../base/wait.ts";
 import { ByteTail } from "./byte-tail.ts";
+import { refuseHugePages } from "./huge-pages.ts";
 import { CONSOLE_SOCKET, QMP_SOCKET } from "./machine-spec.ts";
 import { Qmp } from "./qemu/qmp.ts";
 import type { VmCgroup } from "./vm-cgroups.ts";
@@ -146,6 +147,7 @@ export class Vmm implements VmmHandle {
   }
 
   #spawn(argv: string[]): Subprocess<"ignore", "ignore", "pipe"> {
+    refuseHugePages();
     const stdio = { stdin: "ignore", stdout: "ignore", stderr: "pipe" } as const;
     try {
       // A detached child does not get the terminal's Ctrl-C, so the server can end it in order.

@@ -18,6 +18,9 @@ const TRANSLATION_CACHE_MIB = 64;
  */
 const EMULATED_CPU = "max,-erms,-fsrm";
 
+/** A second interrupt controller would bring places for 16 more devices, which take 0.7 MiB of each clone. */
+const MACHINE = "microvm,memory-backend=mem,ioapic2=off";
+
 /** A running machine's state has no configuration section, and says that it runs: `-S` keeps the clone paused. */
 const OF_RUNNING = ["-global", "migration.send-configuration=off", "-S"];
 
@@ -72,7 +75,7 @@ function machineArgv(
 ): string[] {
   const monitor = sockets === "listens" ? LISTENING : "";
   return [
-    ...["-M", "microvm,memory-backend=mem"],
+    ...["-M", MACHINE],
     ...["-accel", accelerator(spec)],
     ...["-cpu", spec.acceleration === "tcg" ? EMULATED_CPU : "host"],
     ...["-smp", String(spec.cpus)],

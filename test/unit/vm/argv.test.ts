@@ -28,7 +28,7 @@ describe("a clone", () => {
     expect(valuesOf(clone, "-object")).toEqual([
       "memory-backend-file,id=mem,size=536870912,share=off,readonly=on,rom=off,mem-path=/store/base/memory.bin",
     ]);
-    expect(valuesOf(clone, "-M")).toEqual(["microvm,memory-backend=mem"]);
+    expect(valuesOf(clone, "-M")).toEqual(["microvm,memory-backend=mem,ioapic2=off"]);
   });
 
   test("waits for its state, boots nothing, and writes to no disk", () => {
