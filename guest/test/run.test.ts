@@ -147,7 +147,7 @@ describe("requests", () => {
       { command_bytes: 0 },
       { command_bytes: 1_048_577 },
       { timeout_ms: 0 },
-      { timeout_ms: 3_600_001 },
+      { timeout_ms: 86_400_001 },
       { max_output_bytes: 1_048_577 },
       { max_output_bytes: null },
       { stdin: 1 },

@@ -4,9 +4,11 @@ import type { RuntimeAudit } from "./audit/runtime-audit.ts";
 import type { DiskFloor } from "./disk-floor.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 import type { Gate } from "./http/auth.ts";
+import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 import type { Profiles } from "./profiles/profiles.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 import type { Tenants } from "./tenants/tenants.ts";
+import type { VmMeter } from "./vms/vm-stats.ts";
 import type { VmTable } from "./vms/vm-table.ts";
 import type { WorkPaths } from "./work-directory.ts";
 
@@ -21,6 +23,8 @@ export interface EngineParts {
   profiles: Profiles;
   vms: VmTable;
   tasks: Tasks;
+  meter: VmMeter;
+  metrics: EngineMetrics;
   audit: RuntimeAudit;
   access: JsonLines;
   /** Of this engine, for clients, without a final slash */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
+import { mountAuditRoutes } from "./audit/audit-routes.ts";
 import { JsonLines } from "./audit/json-lines.ts";
 import { RuntimeAudit } from "./audit/runtime-audit.ts";
 import { DiskFloor } from "./disk-floor.ts";
@@ -7,17 +8,26 @@ import type { EngineParts } from "./engine-parts.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 import { createApp } from "./http/app.ts";
 import { Gate } from "./http/auth.ts";
+import { mountDocumentRoute } from "./http/document.ts";
 import type { EngineApp } from "./http/engine-app.ts";
 import { mountHealthRoutes } from "./http/health-routes.ts";
 import type { TokenList } from "./http/token-list.ts";
 import { baseUrlOf } from "./listen-address.ts";
+import { EngineMetrics } from "./metrics/engine-metrics.ts";
+import { mountMetricsRoutes } from "./metrics/metrics-routes.ts";
 import { Profiles } from "./profiles/profiles.ts";
+import { mountTaskRoutes } from "./tasks/task-routes.ts";
 import { Tasks } from "./tasks/tasks.ts";
+import { mountTenantRoutes } from "./tenants/tenant-routes.ts";
 import { Tenants } from "./tenants/tenants.ts";
 import type { Machines } from "./vms/machine.ts";
 import { mountVmRoutes } from "./vms/vm-routes.ts";
+import { mountVmStateRoutes } from "./vms/vm-state-routes.ts";
+import { VmMeter } from "./vms/vm-stats.ts";
 import { VmTable } from "./vms/vm-table.ts";
 import { openWorkDirectory, workPaths } from "./work-directory.ts";
+import { mountWorkloadRoutes } from "./workloads/workload-routes.ts";
+import { mountWorkspaceRoutes } from "./workspace/workspace-routes.ts";
 
 /** Of `access.jsonl`, before it is set aside as `.1` */
 const ACCESS_LOG_BYTES = 16 * 1_048_576;
@@ -50,6 +60,14 @@ export class Engine {
       const app = createApp(parts, [
         (app) => mountHealthRoutes(app, parts, () => 0),
         (app) => mountVmRoutes(app, parts),
+        (app) => mountVmStateRoutes(app, parts),
+        (app) => mountTaskRoutes(app, parts),
+        (app) => mountWorkspaceRoutes(app, parts),
+        (app) => mountWorkloadRoutes(app, parts),
+        (app) => mountTenantRoutes(app, parts),
+        (app) => mountAuditRoutes(app, parts),
+        (app) => mountMetricsRoutes(app, parts),
+        mountDocumentRoute,
       ]);
       return new Engine(parts, app, lock);
     } catch (error) {
@@ -77,6 +95,12 @@ async function buildParts(
   const disk = new DiskFloor(paths.root, settings.diskFloorBytes);
   const config = settings.machines;
   const auditLines = new JsonLines(join(paths.audit, "runtime-audit.jsonl"));
+  const vms = new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, log });
+  const tasks = new Tasks({ profiles, tenants, maxDepth: settings.maxTaskDepth });
+  const meter = new VmMeter(
+    (vmId) => tasks.isBusy(vmId),
+    () => ({ rxBytes: 0, txBytes: 0 }),
+  );
   const openPaths = settings.metricsRequireAuth ? [] : ["/metrics"];
   return {
     settings,
@@ -86,9 +110,15 @@ async function buildParts(
     disk,
     tenants,
     profiles,
-    vms: new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, log }),
-    tasks: new Tasks({ profiles, tenants, maxDepth: settings.maxTaskDepth }),
-    audit: new RuntimeAudit(auditLines, (tenantId) => tenants.quotaOf(tenantId)?.retained_audit_records ?? 0),
+    vms,
+    tasks,
+    meter,
+    metrics: new EngineMetrics(vms, tasks, meter),
+    audit: new RuntimeAudit(
+      auditLines,
+      (tenantId) => tenants.quotaOf(tenantId)?.retained_audit_records ?? 0,
+      log,
+    ),
     access: new JsonLines(join(paths.audit, "access.jsonl"), { rotateBytes: ACCESS_LOG_BYTES }),
     baseUrl: () => settings.publicUrl ?? baseUrlOf(settings.listen),
   };

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { identityOf } from "../../src/base/process-identity.ts";
@@ -259,5 +259,5 @@ function refusal(code: string): AgentError {
 }
 
 function isDirectory(path: string): boolean {
-  return existsSync(join(path, "."));
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

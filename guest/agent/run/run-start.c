@@ -30,7 +30,7 @@ const char *run_accept(struct run *run, const struct json_object *request) {
         return "command_bytes is not 1 to 1048576";
     if (!json_get_integer(request, "timeout_ms", 1, RUN_MAX_TIMEOUT_MS, &timeout_ms) ||
         timeout_ms == 0)
-        return "timeout_ms is not 1 to 3600000";
+        return "timeout_ms is not 1 to 86400000";
     if (!json_get_integer(request, "max_output_bytes", 0, RUN_MAX_OUTPUT_BYTES,
                           &max_output_bytes) ||
         max_output_bytes < 0)

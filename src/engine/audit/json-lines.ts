@@ -1,6 +1,16 @@
-import { closeSync, constants, fstatSync, openSync, readSync, renameSync, writeSync } from "node:fs";
-import { open, readFile } from "node:fs/promises";
-import { writeFileAtomically } from "../../base/atomic-file.ts";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { readFile } from "node:fs/promises";
 
 const NEW_LINE = 0x0a;
 /** A link in its place must not make us write elsewhere. */
@@ -47,21 +57,26 @@ export class JsonLines implements Disposable {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
       throw error;
     }
-    return text.split("\n").flatMap(parseRecord);
+    return recordsIn(text);
   }
 
-  /** Replaces the file by these records. */
-  async replace(records: readonly object[]): Promise<void> {
-    const text = records.map((record) => `${JSON.stringify(record)}\n`).join("");
+  /** Replaces all records by those `keep` returns of them. Nothing is appended meanwhile: nothing is awaited. */
+  rewrite(
+    keep: (records: Record<string, unknown>[]) => Record<string, unknown>[],
+  ): Record<string, unknown>[] {
+    const kept = keep(recordsIn(existsSync(this.path) ? readFileSync(this.path, "utf8") : ""));
+    const text = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
     this[Symbol.dispose]();
-    await writeFileAtomically(this.path, text, 0o600);
-  }
-
-  /** Makes what was appended last. */
-  async sync(): Promise<void> {
-    if (this.#fd === null) return;
-    await using file = await open(this.path, "r");
-    await file.datasync();
+    const temporaryPath = `${this.path}.tmp-${crypto.randomUUID()}`;
+    const fd = openSync(temporaryPath, "wx", 0o600);
+    try {
+      writeSync(fd, text);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporaryPath, this.path);
+    return kept;
   }
 
   [Symbol.dispose](): void {
@@ -77,6 +92,10 @@ export class JsonLines implements Disposable {
       this.#bytes += writeSync(fd, "\n");
     return fd;
   }
+}
+
+function recordsIn(text: string): Record<string, unknown>[] {
+  return text.split("\n").flatMap(parseRecord);
 }
 
 function parseRecord(line: string): Record<string, unknown>[] {

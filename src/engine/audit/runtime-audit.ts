@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/logger.ts";
 import type { JsonLines } from "./json-lines.ts";
 
 /** One operation on the engine. Holds nothing of bodies, tokens or outputs. */
@@ -25,18 +26,30 @@ const TELLTALE = /agent_token|authorization|bearer |secret|token/i;
 /** What was done to the engine, and by whose order: `audit/runtime-audit.jsonl`. */
 export class RuntimeAudit {
   readonly #lines: JsonLines;
+  readonly #log: Logger;
   readonly #now: () => number;
   readonly #keepLastOf: (tenantId: string) => number;
 
   /** `keepLastOf`: how many records a tenant retains; 0 for all */
-  constructor(lines: JsonLines, keepLastOf: (tenantId: string) => number, now: () => number = Date.now) {
+  constructor(
+    lines: JsonLines,
+    keepLastOf: (tenantId: string) => number,
+    log: Logger,
+    now: () => number = Date.now,
+  ) {
     this.#lines = lines;
+    this.#log = log;
     this.#keepLastOf = keepLastOf;
     this.#now = now;
   }
 
+  /** One that cannot be written is told in the log; what was done is done. */
   append(record: Omit<RuntimeRecord, "timestamp">): void {
-    this.#lines.append({ timestamp: new Date(this.#now()).toISOString(), ...record });
+    try {
+      this.#lines.append({ timestamp: new Date(this.#now()).toISOString(), ...record });
+    } catch (error) {
+      this.#log.error({ err: error, ...record }, "an operation could not be written to the audit file");
+    }
   }
 
   /** The newest `limit` of one tenant, or of all, the oldest first; 0 for all of them. */
@@ -47,15 +60,13 @@ export class RuntimeAudit {
     return limit > 0 ? records.slice(-limit) : records;
   }
 
-  /** Removes what is too old, and all but the newest of each tenant that has a limit; resolves with what is left. */
-  async prune({ keepLast, maxAgeS }: PrunePolicy): Promise<Record<string, unknown>[]> {
+  /** Removes what is too old, and all but the newest of each tenant that has a limit; returns what is left. */
+  prune({ keepLast, maxAgeS }: PrunePolicy): Record<string, unknown>[] {
     const oldest = maxAgeS > 0 ? this.#now() - maxAgeS * 1000 : Number.NEGATIVE_INFINITY;
-    const young = (await this.#lines.read()).filter(
-      (record) => Date.parse(String(record["timestamp"])) >= oldest,
-    );
-    const kept = this.#withinTenantLimits(keepLast > 0 ? young.slice(-keepLast) : young);
-    await this.#lines.replace(kept);
-    return kept;
+    return this.#lines.rewrite((records) => {
+      const young = records.filter((record) => !(Date.parse(String(record["timestamp"])) < oldest));
+      return this.#withinTenantLimits(keepLast > 0 ? young.slice(-keepLast) : young);
+    });
   }
 
   #withinTenantLimits(records: Record<string, unknown>[]): Record<string, unknown>[] {

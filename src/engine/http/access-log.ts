@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { getConnInfo } from "hono/bun";
+import type { Logger } from "../../base/logger.ts";
 import type { JsonLines } from "../audit/json-lines.ts";
 import type { EngineEnv } from "./engine-app.ts";
 
@@ -23,7 +24,8 @@ interface AccessRecord {
 
 /** Writes one record when an answer is complete, and calls `onAnswer`. */
 export function accessLog(
-  log: JsonLines,
+  lines: JsonLines,
+  log: Logger,
   onAnswer: (record: AccessRecord, route: string) => void,
 ): MiddlewareHandler<EngineEnv> {
   return async (c, next) => {
@@ -41,7 +43,12 @@ export function accessLog(
         remote_addr: remoteAddress(c),
         bytes,
       };
-      log.append(entry);
+      try {
+        lines.append(entry);
+      } catch (error) {
+        // The answer is right all the same.
+        log.error({ err: error }, "the access log could not be written");
+      }
       onAnswer(entry, c.req.matchedRoutes.at(-1)?.path ?? "");
     };
     await countBody(c, record);

@@ -10,7 +10,7 @@ export type RouteModule = (app: EngineApp) => void;
 /** The whole HTTP API: what all requests have in common around the routes of the modules. */
 export function createApp(parts: EngineParts, modules: readonly RouteModule[]): EngineApp {
   const app = newEngineApp();
-  app.use(accessLog(parts.access, () => undefined));
+  app.use(accessLog(parts.access, parts.log, (record, route) => parts.metrics.countRequest(record, route)));
   app.use(parts.gate.check);
   answerErrors(app, parts.log);
   for (const mount of modules) mount(app);

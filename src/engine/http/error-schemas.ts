@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<number, string>> = {
 };
 
 /** What every route can answer besides what is its own */
-const ALWAYS = [400, 500, 504];
+const ALWAYS = [400, 413, 500, 504];
 
 /** `responses` of a route's definition for these statuses, and for those every route has. */
 export function errorResponses(...statuses: number[]) {

@@ -69,8 +69,7 @@ export class Tasks {
     const depth = request.depth ?? 0;
     if (depth >= this.#maxDepth)
       throw jsonError(508, "task_too_deep", `task depth limit reached (${this.#maxDepth})`);
-    const { machine } = vm;
-    if (vm.record.paused) throw jsonError(409, "vm_paused", "vm is paused");
+    const machine = vm.awake;
     this.#begin(vm);
     const startedAt = performance.now();
     let isFailed = true;

@@ -39,6 +39,13 @@ export class EngineVm {
     throw agentUnreachable(this.#record.cause ?? `the VM is ${this.#record.state}`);
   }
 
+  /** Its machine for calls to the guest. Throws 409 when it stands still, 502 when it does not run. */
+  get awake(): Machine {
+    const { machine } = this;
+    if (this.#record.paused) throw jsonError(409, "vm_paused", "vm is paused");
+    return machine;
+  }
+
   get isRunning(): boolean {
     return this.#machine !== null;
   }
@@ -75,8 +82,9 @@ export class EngineVm {
     await this.save({ paused: false });
   }
 
-  /** Ends the machine; the record stays until `remove`. */
+  /** Ends the machine; the record stays until `remove`. Rejects with 502 when it does not run. */
   async stop(): Promise<void> {
+    if (!this.#machine) throw agentUnreachable(this.#record.cause ?? `the VM is ${this.#record.state}`);
     await this.#end("stopped", "the VM was stopped");
   }
 

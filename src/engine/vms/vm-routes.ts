@@ -5,23 +5,14 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
-import { isTenantId, TENANT_ID_RULE } from "../tenants/tenant-id.ts";
-import { describeVm, egressPolicy, vmInfo } from "./vm-info.ts";
+import type { EngineVm } from "./engine-vm.ts";
+import { egressPolicyField, labelField, orNothing, tenantIdField, vmIdParam } from "./vm-fields.ts";
+import { describeVm, vmInfo } from "./vm-info.ts";
+import { vmStats } from "./vm-stats.ts";
 
 /** A missing base is built first, which takes minutes without acceleration. */
 const CREATE_DEADLINE_MS = 600_000;
 const DEADLINE_MS = 30_000;
-/** Ids of flocks and agents become parts of paths. */
-const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-export const vmIdParam = z.object({ id: z.string().max(128) });
-const label = z.string().regex(LABEL, "must be letters, digits, '.', '_' or '-'");
-const none = (value: unknown) => (value === "" || value === null ? undefined : value);
-
-/** "" and null count as left out. */
-export const tenantIdField = z.preprocess(none, z.string().refine(isTenantId, TENANT_ID_RULE).optional());
-export const egressPolicyField = z.preprocess(none, egressPolicy.optional());
-
 const createVm = createRoute({
   method: "post",
   path: "/vms",
@@ -33,12 +24,12 @@ const createVm = createRoute({
       content: {
         "application/json": {
           schema: z.object({
-            profile: z.preprocess(none, z.string().max(64).default("")),
+            profile: orNothing(z.string().default("")),
             tenant_id: tenantIdField,
             egress_policy: egressPolicyField,
-            flock_id: z.preprocess(none, label.optional()),
-            agent_id: z.preprocess(none, label.optional()),
-            control_plane_token: z.preprocess(none, z.string().max(4096).optional()),
+            flock_id: labelField,
+            agent_id: labelField,
+            control_plane_token: orNothing(z.string().max(4096).optional()),
           }),
         },
       },
@@ -55,6 +46,8 @@ const createVm = createRoute({
   },
 });
 
+const listedVm = vmInfo.extend({ stats: vmStats.optional() }).openapi("ListedVm");
+
 const listVms = createRoute({
   method: "get",
   path: "/vms",
@@ -62,7 +55,7 @@ const listVms = createRoute({
   middleware: routeLimits({ deadlineMs: DEADLINE_MS }),
   request: { query: z.object({ stats: z.enum(["true", "false"]).optional() }) },
   responses: {
-    200: { description: "The oldest first", content: { "application/json": { schema: z.array(vmInfo) } } },
+    200: { description: "The oldest first", content: { "application/json": { schema: z.array(listedVm) } } },
     ...errorResponses(),
   },
 });
@@ -84,7 +77,7 @@ const deleteVm = createRoute({
   },
 });
 
-export function mountVmRoutes(app: EngineApp, { vms, audit, baseUrl }: EngineParts): void {
+export function mountVmRoutes(app: EngineApp, { vms, meter, audit, baseUrl }: EngineParts): void {
   app.openapi(createVm, async (c) => {
     const body = c.req.valid("json");
     const vm = await auditedOperation(audit, { operation: "POST /vms", tenantId: body.tenant_id }, (told) =>
@@ -107,12 +100,14 @@ export function mountVmRoutes(app: EngineApp, { vms, audit, baseUrl }: EnginePar
     );
     return c.json({ ...describeVm(vm, baseUrl()), agent_token: vm.record.agent_token }, 201);
   });
-  app.openapi(listVms, (c) =>
-    c.json(
-      vms.list().map((vm) => describeVm(vm, baseUrl())),
-      200,
-    ),
-  );
+  app.openapi(listVms, (c) => {
+    const withStats = c.req.valid("query").stats === "true";
+    const describe = (vm: EngineVm) => ({
+      ...describeVm(vm, baseUrl()),
+      ...(withStats && vm.isRunning && { stats: meter.measure(vm) }),
+    });
+    return c.json(vms.list().map(describe), 200);
+  });
   app.openapi(deleteVm, async (c) => {
     const { id } = c.req.valid("param");
     if (!vms.has(id)) throw new EngineError(404, "vm_not_found", "VM not found");

@@ -1,0 +1,118 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import type { EngineParts } from "../engine-parts.ts";
+import type { EngineApp } from "../http/engine-app.ts";
+import { errorResponses } from "../http/error-schemas.ts";
+import { routeLimits } from "../http/route-limits.ts";
+
+const DEADLINE_MS = 60_000;
+const MAX_ACCESS_RECORDS = 1000;
+
+/** A number in a query: digits only. */
+function count(max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, "must be a whole number")
+    .transform(Number)
+    .pipe(z.int().max(max));
+}
+
+const records = z.object({ records: z.array(z.looseObject({})) });
+const seconds = z.int().nonnegative().default(0);
+
+const readRuntime = createRoute({
+  method: "get",
+  path: "/audit/runtime",
+  summary: "What was done to the engine",
+  middleware: routeLimits({ deadlineMs: DEADLINE_MS }),
+  request: {
+    query: z.object({ tenant_id: z.string().optional(), limit: count(1_000_000).optional() }),
+  },
+  responses: {
+    200: {
+      description: "The newest ones, the oldest of them first",
+      content: { "application/json": { schema: records } },
+    },
+    ...errorResponses(),
+  },
+});
+
+const pruneRuntime = createRoute({
+  method: "post",
+  path: "/audit/runtime/prune",
+  summary: "Remove old records; 0 is no limit",
+  middleware: routeLimits({ deadlineMs: DEADLINE_MS, takesJson: true }),
+  request: {
+    body: {
+      required: true,
+      content: {
+        "application/json": { schema: z.object({ keep_last: seconds, max_age_seconds: seconds }) },
+      },
+    },
+  },
+  responses: {
+    200: { description: "What is left", content: { "application/json": { schema: records } } },
+    ...errorResponses(413, 415),
+  },
+});
+
+const readAccess = createRoute({
+  method: "get",
+  path: "/audit",
+  summary: "The last requests, the newest first",
+  middleware: routeLimits({ deadlineMs: DEADLINE_MS }),
+  request: {
+    query: z.object({
+      limit: count(MAX_ACCESS_RECORDS).optional(),
+      client: z.string().optional(),
+      status: count(599).optional(),
+      method: z.string().optional(),
+    }),
+  },
+  responses: {
+    200: {
+      description: "As they were logged",
+      content: {
+        "application/json": {
+          schema: z.array(
+            z
+              .looseObject({
+                ts: z.string(),
+                client: z.string(),
+                method: z.string(),
+                path: z.string(),
+                status: z.int(),
+                duration_ms: z.int(),
+                remote_addr: z.string(),
+                bytes: z.int(),
+              })
+              .openapi("AccessRecord"),
+          ),
+        },
+      },
+    },
+    ...errorResponses(),
+  },
+});
+
+export function mountAuditRoutes(app: EngineApp, { audit, access }: EngineParts): void {
+  app.openapi(readRuntime, async (c) => {
+    const { tenant_id: tenantId, limit } = c.req.valid("query");
+    return c.json({ records: await audit.read(tenantId || undefined, limit ?? 0) }, 200);
+  });
+  app.openapi(pruneRuntime, (c) => {
+    const { keep_last: keepLast, max_age_seconds: maxAgeS } = c.req.valid("json");
+    return c.json({ records: audit.prune({ keepLast, maxAgeS }) }, 200);
+  });
+  app.openapi(readAccess, async (c) => {
+    const { limit, client, status, method } = c.req.valid("query");
+    const matching = (await access.read()).filter(
+      (record) =>
+        (!client || record["client"] === client) &&
+        (!status || record["status"] === status) &&
+        (!method || record["method"] === method.toUpperCase()),
+    );
+    return c.json(matching.slice(-(limit || DEFAULT_ACCESS_RECORDS)).reverse() as never, 200);
+  });
+}
+
+const DEFAULT_ACCESS_RECORDS = 100;

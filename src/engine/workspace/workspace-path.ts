@@ -1,0 +1,17 @@
+import { posix } from "node:path";
+import { badRequest } from "../engine-error.ts";
+
+const LONGEST_BYTES = 4000;
+
+/** A path below /workspace, cleaned. Throws 400 for one that is empty or leads out. */
+export function workspacePath(text: string): string {
+  const trimmed = text.trim();
+  const isRelative = trimmed !== "" && !trimmed.startsWith("/") && !/[\\\0]/.test(trimmed);
+  if (!isRelative || Buffer.byteLength(trimmed) > LONGEST_BYTES)
+    throw badRequest("path must be a non-empty relative workspace path");
+  const clean = posix.normalize(trimmed).replace(/\/$/, "");
+  if (clean === ".." || clean.startsWith("../")) throw badRequest("path must stay within workspace");
+  if (clean === "." || trimmed.endsWith("/"))
+    throw badRequest("path must be a non-empty relative workspace path");
+  return clean;
+}

@@ -1,0 +1,126 @@
+import { expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { FakeEngine } from "../../support/fake-engine.ts";
+
+const stateOf = (engine: FakeEngine, id: string) => join(engine.engine.parts.paths.vms, id, "state.json");
+
+function changeState(path: string, change: object): void {
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...change }));
+}
+
+test("VMs go on when the engine ends, and the next one has them with all they are", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm({ tenant_id: "acme", egress_policy: "allow_all", flock_id: "f", agent_id: "a" });
+  await engine.request("PUT", `/vms/${id}/workspace?path=kept`, { body: "still here" });
+  const before = (await engine.get("/vms")).json;
+  const machine = engine.machines.of(id);
+  await engine.restart();
+  expect(machine.isDetached).toBe(true);
+  expect((await engine.get("/vms")).json).toEqual(before);
+  expect((await engine.post(`/vms/${id}/tasks`, { prompt: "cat kept" })).json).toEqual({
+    output: "still here",
+  });
+  expect((await engine.post("/vms")).json).toMatchObject({ guest_ip: "10.0.1.3" });
+});
+
+test("a paused VM is paused again after a restart", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.engine.parts.vms.get(id).pause();
+  await engine.restart();
+  expect(engine.machines.of(id).isPaused).toBe(true);
+  expect((await engine.get("/vms")).json).toMatchObject([{ status: "paused" }]);
+});
+
+test("a VM that did not outlive the engine is dead with its cause, and its remains are cleared", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.engine.close({ endVms: false });
+  rmSync(engine.machines.socketDirFor(id), { recursive: true });
+  await engine.start();
+  expect((await engine.get("/vms")).json).toMatchObject([
+    { vm_id: id, status: "dead", cause: "it did not outlive the engine: its process is gone" },
+  ]);
+  expect(engine.machines.cleared).toEqual([engine.machines.socketDirFor(id)]);
+  await engine.restart();
+  expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "dead" }]);
+  expect((await engine.request("DELETE", `/vms/${id}`)).status).toBe(200);
+});
+
+test("a VM that was half made is ended and removed", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.engine.close({ endVms: false });
+  changeState(stateOf(engine, id), { state: "creating", machine: null });
+  await engine.start();
+  expect((await engine.get("/vms")).json).toEqual([]);
+  expect(engine.machines.cleared).toEqual([engine.machines.socketDirFor(id)]);
+  expect(readdirSync(engine.engine.parts.paths.vms)).toEqual([]);
+});
+
+test("a record torn at any byte is set aside, its VM ended, and the others go on", async () => {
+  await using engine = await FakeEngine.open();
+  const [id, other] = [await engine.vm(), await engine.vm()];
+  const path = stateOf(engine, id);
+  const whole = `${path}.whole`;
+  copyFileSync(path, whole);
+  const text = readFileSync(path);
+  const cuts = Array.from({ length: 20 }, (_, index) => Math.floor((index * (text.length - 2)) / 19));
+  for (const cut of cuts) {
+    await engine.engine.close({ endVms: false });
+    writeFileSync(path, text.subarray(0, cut));
+    await engine.start();
+    expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: other, status: "running" }]);
+    expect(engine.machines.cleared.at(-1)).toBe(engine.machines.socketDirFor(id));
+    const aside = readdirSync(engine.engine.parts.paths.vms).find((name) => name.endsWith(".damaged"))!;
+    expect(aside).toBe(`${id}.damaged`);
+    rmSync(join(engine.engine.parts.paths.vms, aside, "state.json.damaged"));
+    mkdirSync(join(engine.engine.parts.paths.vms, id));
+    copyFileSync(join(engine.engine.parts.paths.vms, aside, "state.json.whole"), whole);
+    rmSync(join(engine.engine.parts.paths.vms, aside), { recursive: true });
+  }
+  expect(engine.logged.filter(({ level }) => level === "error").length).toBe(cuts.length * 2);
+});
+
+test("a record of another VM, or of another schema, is set aside too", async () => {
+  await using engine = await FakeEngine.open();
+  const ids = [await engine.vm(), await engine.vm()];
+  await engine.engine.close({ endVms: false });
+  changeState(stateOf(engine, ids[0]!), { vm_id: "vm-5" });
+  changeState(stateOf(engine, ids[1]!), { schema_version: 2 });
+  await engine.start();
+  expect((await engine.get("/vms")).json).toEqual([]);
+  expect(readdirSync(engine.engine.parts.paths.vms).sort()).toEqual(ids.map((id) => `${id}.damaged`));
+});
+
+test("torn tenants are told and set aside; unfinished files of a crash are swept", async () => {
+  await using engine = await FakeEngine.open();
+  await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 1 } });
+  const { tenants, root } = engine.engine.parts.paths;
+  await engine.engine.close({ endVms: false });
+  const text = readFileSync(tenants, "utf8");
+  writeFileSync(tenants, text.slice(0, text.length / 2));
+  const unfinished = join(root, `tenants.json.tmp-${crypto.randomUUID()}`);
+  writeFileSync(unfinished, "{");
+  await engine.start();
+  expect((await engine.get("/tenants")).json).toEqual([]);
+  expect(existsSync(`${tenants}.damaged`)).toBe(true);
+  expect(existsSync(unfinished)).toBe(false);
+  await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 1 } });
+  expect(readFileSync(tenants, "utf8")).toBe(text);
+});
+
+test("two engines cannot have one work directory", async () => {
+  await using engine = await FakeEngine.open();
+  const again = engine.start();
+  expect(again).rejects.toThrow(/another engine \(process \d+\) works in /);
+});
