@@ -79,7 +79,7 @@ export class Engine {
   /** Lets go of everything. VMs go on for the next engine, unless `endVms`. */
   async close({ endVms }: { endVms: boolean }): Promise<void> {
     const { vms, access } = this.parts;
-    await (endVms ? vms.endAll() : vms.detach());
+    await vms.close({ endVms });
     access[Symbol.dispose]();
     await this.#lock[Symbol.asyncDispose]();
   }

@@ -22,6 +22,8 @@ export async function listen(app: EngineApp, address: ListenAddress): Promise<Li
   if ("unix" in address) await removeDeadSocket(address.unix);
   const where = "unix" in address ? { unix: address.unix } : { hostname: address.host, port: address.port };
   let server: Server<undefined>;
+  // A socket is for this user only from its first moment on.
+  const umask = process.umask(0o077);
   try {
     server = Bun.serve({
       ...where,
@@ -40,6 +42,8 @@ export async function listen(app: EngineApp, address: ListenAddress): Promise<Li
       `the engine cannot listen on ${text}: ${(error as Error).message}. Set ANVIL_API_ADDR to another address`,
       error,
     );
+  } finally {
+    process.umask(umask);
   }
   return {
     address: "unix" in address ? address : { host: address.host, port: server.port ?? address.port },

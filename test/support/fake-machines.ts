@@ -158,7 +158,8 @@ export class FakeMachine implements Machine {
 function startHostRun(run: RunCommand, hostPath: (path: string) => string, signal: AbortSignal): RunHandle {
   const command = new TextDecoder()
     .decode(run.command)
-    .replaceAll(/(?<![\w.])\/workspace/g, hostPath("/workspace"));
+    .replaceAll(/(?<![\w.])\/workspace/g, hostPath("/workspace"))
+    .replaceAll("/run/ignition-", hostPath("/run-ignition-"));
   const listeners = new Set<() => void>();
   const child = Bun.spawn(["sh", "-c", command], {
     cwd: hostPath(run.cwd ?? "/"),

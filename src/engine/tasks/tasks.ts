@@ -8,6 +8,7 @@ import type { Tenants } from "../tenants/tenants.ts";
 import type { EngineVm } from "../vms/engine-vm.ts";
 import { WORKSPACE } from "../vms/prepare-guest.ts";
 import { agentFailure } from "./agent-failure.ts";
+import { markTask, TELL_CGROUP } from "./interrupted-task.ts";
 import { taskCommand } from "./task-command.ts";
 
 /** The longest a task may take, in `ms` */
@@ -74,11 +75,12 @@ export class Tasks {
     const startedAt = performance.now();
     let isFailed = true;
     try {
+      using _mark = markTask(vm.dir);
       const profile = await this.#profiles.get(vm.record.profile ?? "");
       const { command, stdin } = taskCommand(profile, request.prompt, depth + 1);
       const run = machine.startRun(
         {
-          command: new TextEncoder().encode(command),
+          command: new TextEncoder().encode(TELL_CGROUP + command),
           stdin,
           cwd: WORKSPACE,
           timeoutMs: TASK_LIMIT_MS,

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import type { ProcessIdentity } from "../../base/process-identity.ts";
+import { within } from "../../base/wait.ts";
 import type { Config } from "../../config/config.ts";
 import { buildBase } from "../../vm/base-builder.ts";
 import { basePaths } from "../../vm/base-store.ts";
@@ -16,6 +17,8 @@ import { LastingMachine } from "./lasting-machine.ts";
 import type { Machine, MachinePlace, MachineSource, Machines } from "./machine.ts";
 import type { MachineRecord } from "./vm-record.ts";
 
+/** As long as a server waits for one */
+const BUILD_DEADLINE_MS = 600_000;
 const VM_ID_PREFIX = "vm-";
 
 /** Real machines: clones of bases and snapshots in QEMU processes that outlive the engine. */
@@ -80,7 +83,7 @@ export class LastingMachines implements Machines {
     if (base) return base;
     if (!source.isBuildable) throw jsonError(404, "snapshot_not_found", "snapshot not found");
     const build = this.#builds.get(name) ?? this.#build(config, name);
-    return await build;
+    return await within(build, BUILD_DEADLINE_MS, "the base", signal);
   }
 
   #build(config: Config, name: string): Promise<OpenBase> {

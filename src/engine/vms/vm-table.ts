@@ -8,6 +8,7 @@ import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import { machineSourceOf } from "../profiles/machine-source.ts";
 import type { Profiles } from "../profiles/profiles.ts";
+import { endInterruptedTask } from "../tasks/interrupted-task.ts";
 import type { Tenants } from "../tenants/tenants.ts";
 import { EngineVm } from "./engine-vm.ts";
 import { freeGuestAddress } from "./guest-addresses.ts";
@@ -45,6 +46,8 @@ export interface VmTableParts {
 export class VmTable {
   readonly #parts: VmTableParts;
   readonly #vms = new Map<string, EngineVm>();
+  readonly #making = new Set<Promise<void>>();
+  readonly #lifetime = new AbortController();
 
   constructor(parts: VmTableParts) {
     this.#parts = parts;
@@ -63,8 +66,9 @@ export class VmTable {
     throw vmNotFound();
   }
 
+  /** Whether `get` finds it. */
   has(id: string): boolean {
-    return this.#vms.has(id);
+    return this.list().some((vm) => vm.id === id);
   }
 
   /** A VM that runs. Rejects with nothing left: 400, 403, 507, and 500 for what the machine is to blame for. */
@@ -73,11 +77,22 @@ export class VmTable {
     const profile = await profiles.get(request.profile);
     await disk.require();
     const source = request.snapshot?.source ?? machineSourceOf(profile, config);
+    this.#lifetime.signal.throwIfAborted();
     tenants.admit(request.tenantId, "active_vms");
     const vm = this.#reserve(request, source);
+    const making = this.#make(vm, source, AbortSignal.any([signal, this.#lifetime.signal]));
+    this.#making.add(making);
+    try {
+      await making;
+      return vm;
+    } finally {
+      this.#making.delete(making);
+    }
+  }
+
+  async #make(vm: EngineVm, source: MachineSource, signal: AbortSignal): Promise<void> {
     try {
       await this.#start(vm, source, signal);
-      return vm;
     } catch (error) {
       await this.#drop(vm);
       signal.throwIfAborted();
@@ -99,13 +114,12 @@ export class VmTable {
     await Promise.all(vms.map((vm) => this.#adoptOne(vm, signal)));
   }
 
-  /** Leaves all running ones to the next engine. */
-  async detach(): Promise<void> {
-    await Promise.all([...this.#vms.values()].map((vm) => vm.detach()));
-  }
-
-  async endAll(): Promise<void> {
-    await Promise.all([...this.#vms.values()].map((vm) => this.#drop(vm)));
+  /** Makes no more, and leaves the others to the next engine, or ends them. */
+  async close({ endVms }: { endVms: boolean }): Promise<void> {
+    this.#lifetime.abort(jsonError(503, "engine_ending", "the engine is ending"));
+    await Promise.allSettled(this.#making);
+    const end = (vm: EngineVm) => (endVms ? this.#drop(vm) : vm.detach());
+    await Promise.all([...this.#vms.values()].map(end));
   }
 
   #countOf(tenantId: string): number {
@@ -178,6 +192,7 @@ export class VmTable {
     let machine: Machine;
     try {
       machine = await machines.adopt(record.machine, placeOf(vm), signal);
+      await endInterruptedTask(machine, vm.dir, signal);
       if (record.paused) await machine.pause();
     } catch (error) {
       await machines.clear(record.machine.vmm, record.socket_dir);
