@@ -42,7 +42,7 @@ describeWithVms("the engine over real VMs", () => {
     expect((await engine.get("/vms")).json).toEqual([]);
   });
 
-  test("a stream tells the first line while the task still runs; a client that leaves ends the task", async () => {
+  test("a stream tells the first line while the task still runs, and a client that leaves ends the task", async () => {
     await using engine = await TestEngine.start();
     const id = await engine.vm();
     const gone = new AbortController();

@@ -114,7 +114,7 @@ describeWithVms("an engine that is killed", () => {
     expect(await engine.task(id, processes)).toBe("1\n0\n");
   });
 
-  test("a VM that died meanwhile is told as dead with its cause; one whose record is torn is ended", async () => {
+  test("a VM that died meanwhile is told as dead with its cause, and one whose record is torn is ended", async () => {
     await using engine = await TestEngine.start();
     const [dead, torn, alive] = [await engine.vm(), await engine.vm(), await engine.vm()];
     await engine.end("SIGKILL");

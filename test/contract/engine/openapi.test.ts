@@ -12,7 +12,7 @@ const { paths } = JSON.parse(committed) as Document;
 const METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH"];
 const concrete = (path: string) => path.replaceAll(/\{[^}]+\}/g, "vm-1");
 
-test("docs/openapi.json is what the routes say; scripts/openapi writes it", async () => {
+test("docs/openapi.json is what the routes say, as scripts/openapi writes it", async () => {
   await using fake = await FakeEngine.open();
   expect(JSON.parse(JSON.stringify(openApiDocument(fake.engine.app)))).toEqual(JSON.parse(committed));
   expect((await fake.get("/openapi.json")).json).toEqual(JSON.parse(committed));

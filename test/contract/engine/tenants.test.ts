@@ -35,7 +35,7 @@ test.each([
   expect((await engine.send("PUT", path, body)).status).toBe(400);
 });
 
-test("no more VMs than the quota, however many are asked for at once; stopped ones do not count", async () => {
+test("no more VMs than the quota, however many are asked for at once, and stopped ones do not count", async () => {
   await using engine = await FakeEngine.open();
   await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 2 } });
   const answers = await Promise.all([1, 2, 3, 4].map(() => engine.post("/vms", { tenant_id: "acme" })));

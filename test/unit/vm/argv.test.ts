@@ -46,6 +46,15 @@ describe("a clone", () => {
     expect(clone).not.toContain("-S");
   });
 
+  test("that outlives its owner serves all its sockets, and is the same machine", () => {
+    const lasting = cloneArgv(SPEC, "/run/vm", "/store/base", "base", "listens");
+    const sockets = valuesOf(lasting, "-chardev");
+    expect(sockets).toHaveLength(3);
+    for (const socket of sockets) expect(socket).toEndWith(",server=on,wait=off");
+    const withoutSockets = (argv: string[]) => argv.filter((text) => !text.startsWith("socket,"));
+    expect(withoutSockets(lasting)).toEqual(withoutSockets(clone));
+  });
+
   test("has sockets in its own directory only, and serves none but the agent's", () => {
     expect(valuesOf(clone, "-chardev")).toEqual([
       "socket,id=qmp,path=/run/vm/qmp.sock",

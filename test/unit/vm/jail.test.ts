@@ -37,6 +37,11 @@ describe("bubblewrap", () => {
     expect(argv.at(-1)).toBe("--");
   });
 
+  test("lets a VMM that outlives its owner live, and is otherwise the same", () => {
+    const lasting = bubblewrapArgv(strongest, { ...REQUEST, outlives: true });
+    expect(lasting).toEqual(argv.filter((option) => option !== "--die-with-parent"));
+  });
+
   test("shows the VMM, the base and the image read-only, and only the VM's directory writable", () => {
     const shown = ["/qemu", "/store/base", "/image/rootfs"];
     expect(bindsOf(argv, "--ro-bind")).toEqual(shown.map((path) => [path, path]));
