@@ -156,6 +156,7 @@ export class FakeMachine implements Machine {
 }
 
 function startHostRun(run: RunCommand, hostPath: (path: string) => string, signal: AbortSignal): RunHandle {
+  signal.throwIfAborted();
   const command = new TextDecoder()
     .decode(run.command)
     .replaceAll(/(?<![\w.])\/workspace/g, hostPath("/workspace"))

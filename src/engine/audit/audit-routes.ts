@@ -13,11 +13,12 @@ function count(max: number) {
     .string()
     .regex(/^\d{1,9}$/, "must be a whole number")
     .transform(Number)
-    .pipe(z.int().max(max));
+    .pipe(z.int().max(max))
+    .openapi({ type: "integer", minimum: 0, maximum: max });
 }
 
 const records = z.object({ records: z.array(z.looseObject({})) });
-const seconds = z.int().nonnegative().default(0);
+const limit = z.int().min(0).max(1_000_000_000).default(0);
 
 const readRuntime = createRoute({
   method: "get",
@@ -43,9 +44,9 @@ const pruneRuntime = createRoute({
   middleware: routeLimits({ deadlineMs: DEADLINE_MS, takesJson: true }),
   request: {
     body: {
-      required: true,
+      required: false,
       content: {
-        "application/json": { schema: z.object({ keep_last: seconds, max_age_seconds: seconds }) },
+        "application/json": { schema: z.object({ keep_last: limit, max_age_seconds: limit }) },
       },
     },
   },

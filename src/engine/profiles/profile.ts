@@ -1,6 +1,10 @@
 import * as z from "zod";
 import { BASE_NAME_PATTERN } from "../../config/variables.ts";
 
+/** Part of a path, so nothing that leads elsewhere */
+export const PROFILE_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+export const PROFILE_NAME_RULE = "profile must be letters, digits, '_' or '-'";
+
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** `profiles/<name>/profile.yaml`: what a VM is and how it is given a prompt. Unknown keys are refused. */

@@ -7,11 +7,9 @@ import codex from "./built-in/codex/profile.yaml" with { type: "text" };
 import gemini from "./built-in/gemini/profile.yaml" with { type: "text" };
 import goose from "./built-in/goose/profile.yaml" with { type: "text" };
 import shell from "./built-in/shell/profile.yaml" with { type: "text" };
-import { type Profile, profileSchema } from "./profile.ts";
+import { PROFILE_NAME_PATTERN, PROFILE_NAME_RULE, type Profile, profileSchema } from "./profile.ts";
 
 export const DEFAULT_PROFILE = "shell";
-/** Part of a path, so nothing that leads elsewhere */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const BUILT_IN: Readonly<Record<string, string>> = { shell, goose, claude, codex, gemini };
 
 /** Profiles by name: the operator's directory first, then those built in. Read anew for each VM. */
@@ -27,7 +25,7 @@ export class Profiles {
   /** "" is the default one. Rejects with 400 for one that is unknown, 500 for one that is no profile. */
   async get(name: string): Promise<Profile> {
     const wanted = name === "" ? DEFAULT_PROFILE : name;
-    if (!NAME.test(wanted)) throw badRequest("profile must be letters, digits, '_' or '-'");
+    if (!PROFILE_NAME_PATTERN.test(wanted)) throw badRequest(PROFILE_NAME_RULE);
     const text = (await this.#ownText(wanted)) ?? BUILT_IN[wanted];
     if (text === undefined) throw badRequest(`unknown profile '${wanted}'`);
     const spec = parseProfile(wanted, text);

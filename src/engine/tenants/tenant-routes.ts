@@ -5,13 +5,13 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
-import { isTenantId, TENANT_ID_RULE } from "./tenant-id.ts";
+import { TENANT_ID_PATTERN, TENANT_ID_RULE } from "./tenant-id.ts";
 import { quotaSchema } from "./tenants.ts";
 
 const DEADLINE_MS = 10_000;
 const quota = quotaSchema.openapi("Quota");
 const tenant = z.object({ tenant_id: z.string(), quota, usage: quota }).openapi("Tenant");
-const params = z.object({ id: z.string().refine(isTenantId, TENANT_ID_RULE) });
+const params = z.object({ id: z.string().regex(TENANT_ID_PATTERN, TENANT_ID_RULE) });
 const body = (schema: z.ZodType) => ({ "application/json": { schema } });
 
 const listTenants = createRoute({

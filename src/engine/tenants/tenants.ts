@@ -13,7 +13,7 @@ export const RESOURCES = [
 ] as const;
 export type Resource = (typeof RESOURCES)[number];
 
-const amount = z.int().nonnegative().default(0);
+const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(0);
 /** 0 is unlimited */
 export const quotaSchema = z.object({
   active_vms: amount,

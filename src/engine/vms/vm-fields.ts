@@ -1,20 +1,28 @@
 import { z } from "@hono/zod-openapi";
-import { isTenantId, TENANT_ID_RULE } from "../tenants/tenant-id.ts";
-import { egressPolicy } from "./vm-info.ts";
+import { PROFILE_NAME_PATTERN, PROFILE_NAME_RULE } from "../profiles/profile.ts";
+import { TENANT_ID_PATTERN, TENANT_ID_RULE } from "../tenants/tenant-id.ts";
+import { EGRESS_POLICY_RULE, egressPolicy } from "./vm-info.ts";
 
 /** Ids of flocks and agents become parts of paths. */
-const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const LABEL_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** Of routes below /vms/{id} */
 export const vmIdParam = z.object({ id: z.string().max(128) });
 
-/** "" and null count as left out. */
-export function orNothing<T extends z.ZodType>(schema: T) {
-  return z.preprocess((value) => (value === "" || value === null ? undefined : value), schema);
+/** A text of this pattern; "" and null count as left out. */
+function optionalText(pattern: RegExp, rule: string) {
+  return z
+    .string()
+    .regex(new RegExp(`^$|${pattern.source}`), rule)
+    .nullish()
+    .transform((text) => text || undefined);
 }
 
-export const labelField = orNothing(
-  z.string().regex(LABEL, "must be letters, digits, '.', '_' or '-'").optional(),
-);
-export const tenantIdField = orNothing(z.string().refine(isTenantId, TENANT_ID_RULE).optional());
-export const egressPolicyField = orNothing(egressPolicy.optional());
+export const profileField = optionalText(PROFILE_NAME_PATTERN, PROFILE_NAME_RULE);
+export const labelField = optionalText(LABEL_PATTERN, "must be letters, digits, '.', '_' or '-'");
+export const tenantIdField = optionalText(TENANT_ID_PATTERN, TENANT_ID_RULE);
+export const tokenField = optionalText(/^[\x21-\x7e]{1,4096}$/, "must be a token without spaces");
+export const egressPolicyField = z
+  .enum(["", ...egressPolicy.options], { error: EGRESS_POLICY_RULE })
+  .nullish()
+  .transform((policy) => policy || undefined);

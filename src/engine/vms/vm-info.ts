@@ -1,9 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { EngineVm } from "./engine-vm.ts";
 
-export const egressPolicy = z.enum(["deny_all", "profile", "allow_all"], {
-  error: "egress_policy must be empty, deny_all, profile, or allow_all",
-});
+export const EGRESS_POLICY_RULE = "egress_policy must be empty, deny_all, profile, or allow_all";
+export const egressPolicy = z.enum(["deny_all", "profile", "allow_all"]);
 
 /** A VM as clients see it. */
 export const vmInfo = z

@@ -6,7 +6,14 @@ import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import type { EngineVm } from "./engine-vm.ts";
-import { egressPolicyField, labelField, orNothing, tenantIdField, vmIdParam } from "./vm-fields.ts";
+import {
+  egressPolicyField,
+  labelField,
+  profileField,
+  tenantIdField,
+  tokenField,
+  vmIdParam,
+} from "./vm-fields.ts";
 import { describeVm, vmInfo } from "./vm-info.ts";
 import { vmStats } from "./vm-stats.ts";
 
@@ -24,12 +31,12 @@ const createVm = createRoute({
       content: {
         "application/json": {
           schema: z.object({
-            profile: orNothing(z.string().default("")),
+            profile: profileField,
             tenant_id: tenantIdField,
             egress_policy: egressPolicyField,
             flock_id: labelField,
             agent_id: labelField,
-            control_plane_token: orNothing(z.string().max(4096).optional()),
+            control_plane_token: tokenField,
           }),
         },
       },

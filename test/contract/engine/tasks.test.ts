@@ -112,6 +112,7 @@ test("a client that goes away ends its task, with and without a stream", async (
     await eventually("the task is gone", () => !engine.engine.parts.tasks.isBusy(id));
     await (await asked).text();
   }
+  expect(engine.logged.filter(({ level }) => level === "error")).toEqual([]);
 });
 
 test("a paused VM answers 409, a stopped one and one whose agent is lost 502", async () => {
