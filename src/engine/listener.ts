@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import type { Server } from "bun";
 import { EngineError } from "./engine-error.ts";
@@ -55,7 +55,8 @@ export async function listen(app: EngineApp, address: ListenAddress): Promise<Li
 }
 
 async function removeDeadSocket(path: string): Promise<void> {
-  if (!(await isListening(path))) rmSync(path, { force: true });
+  const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+  if (isSocket && !(await isListening(path))) rmSync(path, { force: true });
 }
 
 function isListening(path: string): Promise<boolean> {

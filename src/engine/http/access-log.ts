@@ -30,6 +30,8 @@ export function accessLog(
 ): MiddlewareHandler<EngineEnv> {
   return async (c, next) => {
     const startedAt = performance.now();
+    // Later the connection may be gone, and its address with it.
+    const remote = remoteAddress(c);
     c.set("client", "");
     await next();
     const record = (bytes: number) => {
@@ -40,7 +42,7 @@ export function accessLog(
         path: c.req.path,
         status: c.res.status,
         duration_ms: Math.round(performance.now() - startedAt),
-        remote_addr: remoteAddress(c),
+        remote_addr: remote,
         bytes,
       };
       try {
