@@ -61,8 +61,15 @@ describeWithVms("the engine over real VMs", () => {
   test("a guest that is shut down from inside leaves a dead VM with the cause", async () => {
     await using engine = await TestEngine.start();
     const id = await engine.vm();
-    await engine.post(`/vms/${id}/tasks`, { prompt: "echo o > /proc/sysrq-trigger; sleep 60" });
-    expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "dead" }]);
+    const lost = await engine.post(`/vms/${id}/tasks`, { prompt: "echo o > /proc/sysrq-trigger; sleep 60" });
+    expect(lost.status).toBe(502);
+    const listed = async () => (await engine.get("/vms")).json as Record<string, string>[];
+    await eventually(
+      "the VM is told as dead",
+      20_000,
+      async () => (await listed())[0]?.["status"] === "dead",
+    );
+    expect((await listed())[0]?.["cause"]).toMatch(/^its (?:guest|VMM) /);
   });
 
   test("SIGHUP reads the tokens again; the socket is for its user only", async () => {

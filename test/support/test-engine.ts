@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
-import { remainingPaths, remainingVms } from "./leftovers.ts";
+import { expectNoLeftovers, remainingVms } from "./leftovers.ts";
 import type { ProcessInfo } from "./processes.ts";
 import { EXECUTABLE_PATH, TestHome } from "./real-vm.ts";
 import { eventually } from "./test-server.ts";
@@ -129,11 +129,7 @@ export class TestEngine implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       if (this.#child?.exitCode === null) await this.end("SIGTERM");
-      const left = [
-        ...remainingVms(this.home).map(({ name, pid }) => `${name} (pid ${pid})`),
-        ...remainingPaths(this.home),
-      ];
-      if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
+      await expectNoLeftovers(this.home);
     } finally {
       for (const { pid } of remainingVms(this.home)) process.kill(pid, "SIGKILL");
       this.home[Symbol.dispose]();
