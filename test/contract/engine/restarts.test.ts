@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import {
-  copyFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -68,27 +68,18 @@ test("a VM that was half made is ended and removed", async () => {
 });
 
 test("a record torn at any byte is set aside, its VM ended, and the others go on", async () => {
-  await using engine = await FakeEngine.open();
-  const [id, other] = [await engine.vm(), await engine.vm()];
-  const path = stateOf(engine, id);
-  const whole = `${path}.whole`;
-  copyFileSync(path, whole);
-  const text = readFileSync(path);
-  const cuts = Array.from({ length: 20 }, (_, index) => Math.floor((index * (text.length - 2)) / 19));
-  for (const cut of cuts) {
+  for (let tenth = 0; tenth < 10; tenth++) {
+    await using engine = await FakeEngine.open();
+    const [id, other] = [await engine.vm(), await engine.vm()];
     await engine.engine.close({ endVms: false });
-    writeFileSync(path, text.subarray(0, cut));
+    const path = stateOf(engine, id);
+    truncateSync(path, Math.floor((statSync(path).size * tenth) / 10));
     await engine.start();
     expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: other, status: "running" }]);
-    expect(engine.machines.cleared.at(-1)).toBe(engine.machines.socketDirFor(id));
-    const aside = readdirSync(engine.engine.parts.paths.vms).find((name) => name.endsWith(".damaged"))!;
-    expect(aside).toBe(`${id}.damaged`);
-    rmSync(join(engine.engine.parts.paths.vms, aside, "state.json.damaged"));
-    mkdirSync(join(engine.engine.parts.paths.vms, id));
-    copyFileSync(join(engine.engine.parts.paths.vms, aside, "state.json.whole"), whole);
-    rmSync(join(engine.engine.parts.paths.vms, aside), { recursive: true });
+    expect(engine.machines.cleared).toEqual([engine.machines.socketDirFor(id)]);
+    expect(readdirSync(engine.engine.parts.paths.vms).sort()).toEqual([`${id}.damaged`, other]);
+    expect(engine.logged.filter(({ level }) => level === "error")).toHaveLength(2);
   }
-  expect(engine.logged.filter(({ level }) => level === "error").length).toBe(cuts.length * 2);
 });
 
 test("a record of another VM, or of another schema, is set aside too", async () => {
