@@ -7,21 +7,15 @@ import {
   AGENT_PORT,
   decodeJson,
   encodeJson,
-  errorReply,
   type HelloReply,
   helloReply,
   Message,
   PROTOCOL_VERSION,
 } from "./agent-protocol.ts";
+import { type AcceptStream, type StreamHandler, StreamTable } from "./stream-table.ts";
 
 /** For HOLD and RELEASE; the agent answers at once. */
 const HOLD_DEADLINE_MS = 10_000;
-
-/** One stream's receiving end. After `onError` or `AgentClient.endStream` nothing more is delivered. */
-export interface StreamHandler {
-  onFrame(frame: Frame): void;
-  onError(error: AgentError): void;
-}
 
 export interface AgentConnectOptions {
   /** The session's AF_UNIX socket */
@@ -37,13 +31,14 @@ export interface AgentConnectOptions {
 
 /** The host's end of one agent connection: gives out streams and routes their frames. */
 export class AgentClient implements Disposable {
-  readonly #streams = new Map<number, StreamHandler>();
+  readonly #streams = new StreamTable();
   readonly #drained: (() => void)[] = [];
   readonly #onLost: ((error: AgentError) => void) | undefined;
   #connection: FrameConnection | null = null;
   /** Frames that wait for `release`; null while nothing is held */
   #heldBack: { type: number; stream: number; payload: Uint8Array | undefined }[] | null = null;
   #nextStream = 1;
+  #isFull = false;
   #ended: AgentError | null = null;
   hello!: HelloReply;
 
@@ -158,6 +153,16 @@ export class AgentClient implements Disposable {
     await released;
   }
 
+  /** From now on the agent may open streams of its own; the last one to say so gets them. */
+  acceptStreams(accept: AcceptStream): void {
+    this.#streams.acceptWith(accept);
+  }
+
+  /** Whether it was the last one to say so */
+  acceptsWith(accept: AcceptStream): boolean {
+    return this.#streams.acceptsWith(accept);
+  }
+
   openStream(handler: StreamHandler): number {
     const stream = this.#nextStream++;
     this.#listen(stream, handler);
@@ -166,11 +171,11 @@ export class AgentClient implements Disposable {
 
   #listen(stream: number, handler: StreamHandler): void {
     if (this.#ended) throw this.#ended;
-    this.#streams.set(stream, handler);
+    this.#streams.add(stream, handler);
   }
 
   endStream(stream: number): void {
-    this.#streams.delete(stream);
+    this.#streams.end(stream);
   }
 
   /** False when the caller should wait for `drained` before it sends more. */
@@ -182,13 +187,25 @@ export class AgentClient implements Disposable {
       return false;
     }
     try {
-      return this.#connection.send(type, stream, payload);
+      const isAccepted = this.#connection.send(type, stream, payload);
+      if (!isAccepted) this.#isFull = true;
+      return isAccepted;
     } catch (error) {
       // The connection knows of its end a moment before it reports it.
       throw new AgentError("agent_lost", "the connection to the agent does not take frames", {
         cause: error,
       });
     }
+  }
+
+  /** True from a `send` that was false until the connection has drained */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Bytes that wait for the kernel */
+  get pendingBytes(): number {
+    return this.#connection?.pendingBytes ?? 0;
   }
 
   /** Resolves when the kernel took what was queued, or when the connection ended. */
@@ -209,25 +226,14 @@ export class AgentClient implements Disposable {
 
   #dispatch(frames: Frame[]): void {
     for (const frame of frames) {
-      const handler = this.#streams.get(frame.stream);
-      if (!handler) continue;
       try {
-        if (frame.type === Message.ERROR) this.#refuse(frame, handler);
-        else handler.onFrame(frame);
+        this.#streams.take(frame);
       } catch (error) {
         // Guest bytes that break the protocol cost the guest its connection, never the server.
         this.#invalid(error);
         return;
       }
     }
-  }
-
-  #refuse(frame: Frame, handler: StreamHandler): void {
-    const { code, errno, message } = decodeJson(errorReply, frame.payload);
-    this.endStream(frame.stream);
-    // The guest's own words stay out of our sentence.
-    const detail = { refusal: code, errno, cause: message };
-    handler.onError(new AgentError("agent_refused", `the agent refused the request: ${code}`, detail));
   }
 
   #invalid(cause: unknown): void {
@@ -252,9 +258,7 @@ export class AgentClient implements Disposable {
   }
 
   #failStreams(error: AgentError): void {
-    const handlers = [...this.#streams.values()];
-    this.#streams.clear();
-    for (const handler of handlers) handler.onError(error);
+    this.#streams.failAll(error);
     this.#wakeSenders();
   }
 
@@ -269,6 +273,7 @@ export class AgentClient implements Disposable {
 
   #wakeSenders(): void {
     if (this.#heldBack && !this.#ended) return;
+    this.#isFull = false;
     for (const wake of this.#drained.splice(0)) wake();
   }
 }

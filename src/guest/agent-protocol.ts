@@ -2,7 +2,8 @@
  * The agent's messages; docs/wire/agent.md is the authority.
  *
  *   host → agent   HELLO CLONED PING HOLD RELEASE · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
- *   agent → host   OK ERROR · STDOUT STDERR REPORT EXIT · DATA CREDIT
+ *                  LISTEN OPEN EOF
+ *   agent → host   OK ERROR · STDOUT STDERR REPORT EXIT · DATA CREDIT · ACCEPTED EOF
  */
 import { z } from "zod";
 
@@ -11,6 +12,14 @@ export const PROTOCOL_VERSION = 1;
 /** Bytes a sender may have under way on one stream beyond what was granted */
 export const INITIAL_CREDIT_BYTES = 1_048_576;
 export const MAX_COMMAND_BYTES = 1_048_576;
+/** As INITIAL_CREDIT_BYTES, for a tunnel in either direction; more is never granted */
+export const TUNNEL_WINDOW_BYTES = 65_536;
+/** Of one connection, whichever side opened them */
+export const MAX_TUNNELS = 1024;
+/** Streams that the agent opens have numbers from here on */
+export const FIRST_AGENT_STREAM = 0x8000_0000;
+/** A word of HELLO's `features`: LISTEN and OPEN are known */
+export const TUNNEL_FEATURE = "tcp";
 
 export const Message = {
   HELLO: 0x01,
@@ -25,14 +34,18 @@ export const Message = {
   KILL: 0x14,
   PUT: 0x20,
   DATA: 0x21,
+  EOF: 0x22,
   GET: 0x30,
   CREDIT: 0x40,
   CANCEL: 0x41,
+  LISTEN: 0x50,
+  OPEN: 0x51,
   OK: 0x80,
   STDOUT: 0x91,
   STDERR: 0x92,
   REPORT: 0x93,
   EXIT: 0x95,
+  ACCEPTED: 0x96,
   ERROR: 0xff,
 } as const;
 

@@ -8,15 +8,21 @@ const CHUNK_BYTES = Math.min(262_144, MAX_PAYLOAD_BYTES);
 export class CreditedSender {
   readonly #client: AgentClient;
   readonly #type: number;
-  #creditBytes = INITIAL_CREDIT_BYTES;
+  #creditBytes: number;
   /** All that was handed over so far */
   #sentBytes = 0;
   #stopped = false;
   #wake: (() => void) | null = null;
 
-  constructor(client: AgentClient, type: number) {
+  constructor(client: AgentClient, type: number, windowBytes = INITIAL_CREDIT_BYTES) {
     this.#client = client;
     this.#type = type;
+    this.#creditBytes = windowBytes;
+  }
+
+  /** What may still be sent before the next grant */
+  get creditBytes(): number {
+    return this.#creditBytes;
   }
 
   get sentBytes(): number {
@@ -50,11 +56,17 @@ export class CreditedSender {
         this.#wake = null;
         continue;
       }
+      // Of many senders that were woken together the first may have filled the connection again.
+      if (this.#client.isFull) {
+        await this.#client.drained();
+        continue;
+      }
       const size = Math.min(CHUNK_BYTES, this.#creditBytes, bytes.byteLength - sentBytes);
       this.#creditBytes -= size;
       const accepted = this.#client.send(this.#type, stream, bytes.subarray(sentBytes, sentBytes + size));
       sentBytes += size;
       this.#sentBytes += size;
+      // Also behind the last piece: whoever made the bytes makes no more before these are gone.
       if (!accepted) await this.#client.drained();
     }
     return !this.#stopped;

@@ -4,9 +4,12 @@ import { within } from "../base/wait.ts";
 import { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { type CloneIdentity, newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
+import { openTunnel } from "../guest/open-tunnel.ts";
 import { runCommand } from "../guest/run-command.ts";
 import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.ts";
+import { serveTunnels, type TunnelHandler } from "../guest/serve-tunnels.ts";
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
+import type { Tunnel } from "../guest/tunnel.ts";
 import type { Activity } from "./activity.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
 import type { Checkpoint, RunningMachine } from "./take-checkpoint.ts";
@@ -122,6 +125,19 @@ export class Vm implements AsyncDisposable {
 
   getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent> {
     return this.#watched(getFile(this.#connected(), path, range, signal, this.#deadlines.transferMs));
+  }
+
+  /**
+   * Hands over each connection to the guest's 127.0.0.1:3128, until `signal` aborts; runs that start from now on have it
+   * as their proxy. Resolves once the guest listens. A fork has no tunnel of its parent's, and has to be told again.
+   */
+  serveProxy(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    return this.#watched(serveTunnels(this.#connected(), handler, signal));
+  }
+
+  /** Connects to a port of the guest's 127.0.0.1. */
+  connectGuest(port: number, signal: AbortSignal): Promise<Tunnel> {
+    return this.#watched(openTunnel(this.#connected(), port, signal));
   }
 
   /** Makes a checkpoint of it; it goes on. */

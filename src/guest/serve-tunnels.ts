@@ -1,0 +1,59 @@
+import type { AgentClient } from "./agent-client.ts";
+import { MAX_TUNNELS, Message } from "./agent-protocol.ts";
+import { AgentTunnel } from "./agent-tunnel.ts";
+import { requireTunnels } from "./open-tunnel.ts";
+import type { AcceptStream } from "./stream-table.ts";
+import type { Tunnel } from "./tunnel.ts";
+
+const LISTEN_DEADLINE_MS = 10_000;
+/** Queued bytes beyond which a guest that opens tunnels is one that takes nothing */
+const MOST_PENDING_BYTES = 64 * 1_048_576;
+
+/** Gets each connection of the guest. One that throws or rejects has its tunnel reset with that reason. */
+export type TunnelHandler = (tunnel: Tunnel) => void | Promise<void>;
+
+/**
+ * Makes the agent listen on 127.0.0.1:3128 in the guest and hands over what it accepts; resolves once it listens. When
+ * `signal` aborts it listens no more, and tunnels that are open go on. Told again, the new handler gets what comes next.
+ */
+export async function serveTunnels(
+  client: AgentClient,
+  handler: TunnelHandler,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  requireTunnels(client);
+  let openTunnels = 0;
+  const accept: AcceptStream = (stream) => {
+    if (client.pendingBytes > MOST_PENDING_BYTES)
+      throw new RangeError("the guest opens tunnels and takes nothing");
+    if (signal.aborted) {
+      client.send(Message.CANCEL, stream);
+      return null;
+    }
+    if (++openTunnels > MAX_TUNNELS) throw new RangeError(`more than ${MAX_TUNNELS} tunnels`);
+    const tunnel = new AgentTunnel(client, stream, () => openTunnels--);
+    void handle(tunnel, handler);
+    return tunnel;
+  };
+  client.acceptStreams(accept);
+  const stop = () => {
+    if (client.acceptsWith(accept)) listen(client, false).catch(() => undefined);
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  await listen(client, true, signal);
+}
+
+async function listen(client: AgentClient, on: boolean, signal?: AbortSignal): Promise<void> {
+  await client.request(Message.LISTEN, { on }, () => undefined, LISTEN_DEADLINE_MS, signal);
+}
+
+async function handle(tunnel: AgentTunnel, handler: TunnelHandler): Promise<void> {
+  try {
+    // Not before the tunnel's stream is known.
+    await Promise.resolve();
+    await handler(tunnel);
+  } catch (error) {
+    tunnel.abort(error instanceof Error ? error : new Error(String(error)));
+  }
+}
