@@ -1,6 +1,7 @@
 #include "cloned.h"
 #include "console.h"
 #include "run/run.h"
+#include "tunnel/tunnels.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
@@ -107,6 +108,8 @@ void cloned_answer(struct link *link, uint32_t stream, const struct json_object 
         link_send_error(link, stream, "cloned_failed", errno, failed);
         return;
     }
+    // Whoever is at the other end of a tunnel spoke to the guest this one was made from.
+    tunnels_reset_all();
     // In a fork the parent's processes have waited for this.
     runs_release();
     link_send(link, FRAME_OK, stream, "{}", 2);

@@ -1,5 +1,6 @@
 // The agent: PID 1 of the guest. It boots the system, warms the tools, and serves the host.
-// On a host, for tests: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY].
+// On a host, for tests: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY]
+// [--proxy-port PORT].
 #include "boot/init.h"
 #include "boot/warm.h"
 #include "console.h"
@@ -8,6 +9,7 @@
 #include "run/cgroup.h"
 #include "run/spawn.h"
 #include "run/spool.h"
+#include "tunnel/listener.h"
 #include "wire/link.h"
 #include "wire/port.h"
 #include "wire/vsock.h"
@@ -32,7 +34,9 @@ static void serve_host(void) {
 }
 
 static int usage(void) {
-    fputs("usage: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY]\n", stderr);
+    fputs("usage: agent --connect SOCKET [--cgroups DIRECTORY] [--spool DIRECTORY] "
+          "[--proxy-port PORT]\n",
+          stderr);
     return 2;
 }
 
@@ -59,6 +63,8 @@ static int serve_test(int argc, char **argv) {
             cgroups = argv[i + 1];
         else if (strcmp(argv[i], "--spool") == 0)
             spool_set_root(argv[i + 1]);
+        else if (strcmp(argv[i], "--proxy-port") == 0)
+            listener_set_port((uint16_t)strtoul(argv[i + 1], NULL, 10));
         else
             return usage();
     }

@@ -1,5 +1,6 @@
 #include "mounts.h"
 #include "../console.h"
+#include "programs.h"
 #include "root-device.h"
 #include <dirent.h>
 #include <errno.h>
@@ -68,6 +69,7 @@ void mount_root(void) {
     must_mount("overlay", "/root", "overlay", MS_NOATIME,
                "lowerdir=/lower,upperdir=/writes/upper,workdir=/writes/work,redirect_dir=on,"
                "index=off,xino=off");
+    programs_install("/programs", "/root/usr/local/bin");
     relocate("/dev", "/root/dev");
     relocate("/proc", "/root/proc");
     relocate("/sys", "/root/sys");

@@ -56,14 +56,23 @@ static bool write_resolv_conf(void) {
     return close(fd) == 0 && done;
 }
 
+void network_loopback_up(void) {
+    struct ifreq request = {.ifr_name = "lo"};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) != 0 ||
+        (!(request.ifr_flags & IFF_UP) && !bring_up(fd, "lo")))
+        console_error("lo");
+    if (fd >= 0)
+        close(fd);
+}
+
 void network_up(void) {
+    network_loopback_up();
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         console_error("socket");
         return;
     }
-    if (!bring_up(fd, "lo"))
-        console_error("lo");
     if (if_nametoindex("eth0") != 0 &&
         !(set_address(fd, SIOCSIFADDR, guest_address) && set_address(fd, SIOCSIFNETMASK, netmask) &&
           bring_up(fd, "eth0") && add_default_route(fd) && write_resolv_conf()))

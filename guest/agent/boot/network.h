@@ -4,4 +4,7 @@
 
 void network_up(void);
 
+// The loopback alone, where something took it down.
+void network_loopback_up(void);
+
 #endif

@@ -1,5 +1,6 @@
 #include "spawn.h"
 #include "../console.h"
+#include "environment.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -24,14 +25,6 @@ enum {
 
 static const char script_prefix[] = "exec 9<&-; ";
 static const char source_script[] = ". /dev/fd/9";
-
-static char *const environment[] = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/root",
-    "LANG=C.UTF-8",
-    "TERM=dumb",
-    NULL,
-};
 
 // Written by the child, read by the parent; shared even where the child is a real fork.
 struct spawn_report {
@@ -119,7 +112,7 @@ noreturn static void child_main(const struct spawn_request *request, int command
     const char *script = command_fd >= 0 ? source_script : request->command;
     // SAFETY: execve does not write to its arguments.
     char *const arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
-    execve("/bin/sh", arguments, environment);
+    execve("/bin/sh", arguments, environment_now());
     child_fail(SPAWN_EXEC);
 }
 

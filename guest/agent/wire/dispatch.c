@@ -3,12 +3,13 @@
 #include "../file/get.h"
 #include "../file/put.h"
 #include "../run/run.h"
+#include "../tunnel/tunnels.h"
 #include "json.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-static const char features[] = "run put get cloned stdin spool report hold";
+static const char features[] = "run put get cloned stdin spool report hold tcp";
 
 // One request is parsed at a time, on one thread.
 static struct json_object request;
@@ -50,16 +51,20 @@ static void ping(struct link *link, uint32_t stream) {
     link_send_json(link, FRAME_OK, stream, &writer);
 }
 
-// RUN, PUT and GET open the stream they come on.
+// RUN, PUT, GET and OPEN open the stream they come on.
 static void open_stream(struct link *link, const struct frame *frame) {
-    if (frame->stream == 0 || link_find(link, frame->stream) != NULL) {
-        link_send_error(link, frame->stream, "bad_request", 0, "this stream is already in use");
+    if (frame->stream == 0 || frame->stream >= TUNNELS_FIRST_ID ||
+        link_find(link, frame->stream) != NULL || tunnels_has(link, frame->stream)) {
+        link_send_error(link, frame->stream, "bad_request", 0,
+                        "this stream is in use, or not the host's to open");
         return;
     }
     if (frame->type == FRAME_RUN)
         run_open(link, frame->stream, &request);
     else if (frame->type == FRAME_PUT)
         put_open(link, frame->stream, &request);
+    else if (frame->type == FRAME_OPEN)
+        tunnels_open(link, frame->stream, &request);
     else
         get_open(link, frame->stream, &request);
 }
@@ -84,6 +89,9 @@ static void dispatch_request(struct link *link, const struct frame *frame) {
         link_release(link);
         release_answer(link, frame->stream, &request);
         break;
+    case FRAME_LISTEN:
+        tunnels_listen(link, frame->stream, &request);
+        break;
     default:
         open_stream(link, frame);
     }
@@ -92,6 +100,9 @@ static void dispatch_request(struct link *link, const struct frame *frame) {
 // A stream that just ended may still be spoken to: that is no error.
 static void dispatch_to_stream(struct link *link, const struct frame *frame) {
     struct stream *stream = link_find(link, frame->stream);
+    // All tunnels are behind one stream, see tunnels.h.
+    if (stream == NULL)
+        stream = link_find(link, 0);
     if (stream != NULL)
         stream->ops->frame(stream, frame);
 }
@@ -110,6 +121,8 @@ void dispatch_frame(struct link *link, const struct frame *frame) {
     case FRAME_RUN:
     case FRAME_PUT:
     case FRAME_GET:
+    case FRAME_LISTEN:
+    case FRAME_OPEN:
         if (parse_request(link, frame))
             dispatch_request(link, frame);
         break;
@@ -118,6 +131,7 @@ void dispatch_frame(struct link *link, const struct frame *frame) {
     case FRAME_STDIN_EOF:
     case FRAME_KILL:
     case FRAME_DATA:
+    case FRAME_EOF:
     case FRAME_CREDIT:
     case FRAME_CANCEL:
         dispatch_to_stream(link, frame);

@@ -26,14 +26,18 @@ enum frame_type {
     FRAME_KILL = 0x14,
     FRAME_PUT = 0x20,
     FRAME_DATA = 0x21,
+    FRAME_EOF = 0x22,
     FRAME_GET = 0x30,
     FRAME_CREDIT = 0x40,
     FRAME_CANCEL = 0x41,
+    FRAME_LISTEN = 0x50,
+    FRAME_OPEN = 0x51,
     FRAME_OK = 0x80,
     FRAME_STDOUT = 0x91,
     FRAME_STDERR = 0x92,
     FRAME_REPORT = 0x93,
     FRAME_EXIT = 0x95,
+    FRAME_ACCEPTED = 0x96,
     FRAME_ERROR = 0xff,
 };
 
