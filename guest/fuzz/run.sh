@@ -5,10 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-20}
 build=build/guest-fuzz
-targets=(conn json last-line)
+targets=(conn json last-line inbox request)
 wire=guest/agent/wire
 declare -A sources=([conn]="$wire/conn.c $wire/frame.c" [json]="$wire/json.c $wire/json-writer.c $wire/utf8.c"
-  [last-line]="guest/agent/run/last-line.c $wire/utf8.c")
+  [last-line]="guest/agent/run/last-line.c $wire/utf8.c" [inbox]=guest/agent/tunnel/inbox.c
+  [request]="guest/gtwall/request.c $wire/utf8.c")
 
 passed=0 failed=0
 for target in "${targets[@]}"; do

@@ -17,14 +17,18 @@ export const type = {
   kill: 0x14,
   put: 0x20,
   data: 0x21,
+  eof: 0x22,
   get: 0x30,
   credit: 0x40,
   cancel: 0x41,
+  listen: 0x50,
+  open: 0x51,
   ok: 0x80,
   stdout: 0x91,
   stderr: 0x92,
   report: 0x93,
   exit: 0x95,
+  accepted: 0x96,
   error: 0xff,
 } as const;
 
@@ -51,6 +55,8 @@ export class AgentProcess implements AsyncDisposable {
   readonly #process: Subprocess;
   readonly #socket: Socket;
   readonly directory: string;
+  /** In the place of the guest's 3128 */
+  readonly proxyPort: number;
   #received = Buffer.alloc(0);
   #unsent = Buffer.alloc(0);
   #arrived: () => void = () => {};
@@ -58,10 +64,11 @@ export class AgentProcess implements AsyncDisposable {
   #greeted = false;
   #nextStream = 1;
 
-  private constructor(process: Subprocess, socket: Socket, directory: string) {
+  private constructor(process: Subprocess, socket: Socket, directory: string, proxyPort: number) {
     this.#process = process;
     this.#socket = socket;
     this.directory = directory;
+    this.proxyPort = proxyPort;
   }
 
   /** `cgroups` names a directory to create in a cgroup v2 tree; without it runs are found by their session. */
@@ -78,10 +85,12 @@ export class AgentProcess implements AsyncDisposable {
         drain: () => agent?.flush(),
       },
     });
+    const proxyPort = freePort();
     const command = [process.env["AGENT"]!, "--connect", path, "--spool", join(directory, "runs")];
+    command.push("--proxy-port", String(proxyPort));
     if (cgroups) command.push("--cgroups", cgroups);
     const child = Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"] });
-    agent = new AgentProcess(child, await connected.promise, directory);
+    agent = new AgentProcess(child, await connected.promise, directory, proxyPort);
     listener.stop();
     return agent;
   }
@@ -104,6 +113,10 @@ export class AgentProcess implements AsyncDisposable {
     const hello = await this.next(0);
     if (hello.type !== type.ok) throw new Error(`HELLO was refused: ${hello.payload}`);
     return line;
+  }
+
+  get pid(): number {
+    return this.#process.pid;
   }
 
   newStream(): number {
@@ -133,6 +146,18 @@ export class AgentProcess implements AsyncDisposable {
   /** The next frame of a stream. */
   next(stream: number): Promise<Frame> {
     return this.#until(() => this.#queues.get(stream)?.shift());
+  }
+
+  /** The next stream that the agent opened. */
+  accepted(): Promise<number> {
+    return this.#until(() => {
+      for (const [stream, [first]] of this.#queues) {
+        if (first?.type !== type.accepted) continue;
+        this.#queues.get(stream)!.shift();
+        return stream;
+      }
+      return undefined;
+    });
   }
 
   pendingFrames(stream: number): Frame[] {
@@ -189,4 +214,11 @@ export class AgentProcess implements AsyncDisposable {
       clearTimeout(timer);
     }
   }
+}
+
+/** Nobody else is likely to take it before the agent does. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  listener.stop(true);
+  return listener.port;
 }

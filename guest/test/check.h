@@ -28,6 +28,6 @@ struct suite {
     } while (0)
 
 extern const struct suite frame_suite, conn_suite, json_suite, capture_suite, spool_suite,
-    last_line_suite, space_suite, limits_suite;
+    last_line_suite, space_suite, limits_suite, inbox_suite, request_suite;
 
 #endif

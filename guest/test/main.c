@@ -2,9 +2,9 @@
 #include "check.h"
 
 int main(void) {
-    const struct suite *const suites[] = {&frame_suite,   &conn_suite,  &json_suite,
-                                          &capture_suite, &spool_suite, &last_line_suite,
-                                          &space_suite,   &limits_suite};
+    const struct suite *const suites[] = {
+        &frame_suite,     &conn_suite,  &json_suite,   &capture_suite, &spool_suite,
+        &last_line_suite, &space_suite, &limits_suite, &inbox_suite,   &request_suite};
     int passed = 0, failed = 0;
     for (size_t s = 0; s < sizeof suites / sizeof suites[0]; s++) {
         for (size_t t = 0; t < suites[s]->count; t++) {

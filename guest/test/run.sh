@@ -8,14 +8,16 @@ mkdir -p "$build"
 flags=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wconversion -g -O1 '-fsanitize=address,undefined'
   -fno-sanitize-recover=all -fno-omit-frame-pointer)
 agent=guest/agent
-pure=("$agent"/wire/{frame,conn,json,json-writer,utf8}.c "$agent"/run/{capture,free-memory,last-line,limits,spool}.c "$agent"/file/{path,space}.c "$agent"/console.c)
+pure=("$agent"/wire/{frame,conn,json,json-writer,utf8}.c "$agent"/run/{capture,free-memory,last-line,limits,spool}.c "$agent"/file/{path,space}.c "$agent"/tunnel/inbox.c "$agent"/console.c
+  guest/gtwall/request.c)
 
 gcc "${flags[@]}" -o "$build/unit" guest/test/*.c "${pure[@]}"
+gcc "${flags[@]}" -o "$build/gtwall" guest/gtwall/*.c "$agent/wire/utf8.c"
 gcc "${flags[@]}" '-DAGENT_BUILD="0123456789abcdef"' -o "$build/agent" "$agent"/*.c "$agent"/*/*.c
 
 status=0
 "$build/unit" | tee "$build/unit.log" || status=1
-AGENT=$PWD/$build/agent .cache/bin/bun test ./guest/test --timeout 60000 2>&1 | tee "$build/agent.log" || status=1
+AGENT=$PWD/$build/agent GTWALL=$PWD/$build/gtwall .cache/bin/bun test ./guest/test --timeout 60000 2>&1 | tee "$build/agent.log" || status=1
 
 # Each program's own totals, added up; one that died before it counted is a failure.
 count() { sed -n "$1" "$2" | tail -n 1; }
