@@ -49,8 +49,11 @@ int main(int argc, char **argv) {
     static char answer[ANSWER_BYTES];
     signal(SIGALRM, on_alarm);
     alarm(WAIT_S);
-    if (!post(proxy_port(), request, answer, sizeof answer))
-        return no_engine(strerror(errno));
+    bool answered = post(proxy_port(), request, answer, sizeof answer);
+    int error_number = errno;
+    free(request);
+    if (!answered)
+        return no_engine(strerror(error_number));
     int status = request_status(answer);
     if (status == 0)
         return no_engine("what answers there is no engine");

@@ -59,7 +59,7 @@ export class AgentProcess implements AsyncDisposable {
   readonly proxyPort: number;
   #received = Buffer.alloc(0);
   #unsent = Buffer.alloc(0);
-  #arrived: () => void = () => {};
+  #waiting: (() => void)[] = [];
   #queues = new Map<number, Frame[]>();
   #greeted = false;
   #nextStream = 1;
@@ -140,7 +140,7 @@ export class AgentProcess implements AsyncDisposable {
   receive(bytes: Uint8Array): void {
     this.#received = Buffer.concat([this.#received, bytes]);
     if (this.#greeted) this.#takeFrames();
-    this.#arrived();
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** The next frame of a stream. */
@@ -208,7 +208,7 @@ export class AgentProcess implements AsyncDisposable {
       const left = deadline - Date.now();
       if (left <= 0) throw new Error("the agent did not answer");
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#arrived = resolve;
+      this.#waiting.push(resolve);
       const timer = setTimeout(resolve, left);
       await promise;
       clearTimeout(timer);
