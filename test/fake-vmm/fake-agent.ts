@@ -18,6 +18,10 @@ export interface FakeAgentOptions {
   fault?: AgentFault;
   build?: string;
   refusesHold?: boolean;
+  /** How OPEN is refused; default: it is not */
+  refusesOpen?: { code: string; errno: string };
+  /** Of HELLO's answer */
+  features?: string;
   /** AF_UNIX path to listen on; default: a socket in a directory of its own */
   path?: string;
   /** What a run does once its command and stdin came whole; default: it succeeds without output */
@@ -119,7 +123,7 @@ export class FakeAgent implements Disposable {
   }
 
   #greet(peer: Peer, frame: Frame): void {
-    const { build = "b0" } = this.#options;
+    const { build = "b0", features = "run put get tcp" } = this.#options;
     const { fault } = this;
     if (fault === "no_hello") return;
     if (fault === "bad_hello") {
@@ -128,7 +132,7 @@ export class FakeAgent implements Disposable {
     }
     const nonce = fault === "wrong_nonce" ? "0".repeat(32) : bodyOf(frame)["nonce"];
     const protocol = fault === "wrong_protocol" ? 2 : 1;
-    peer.sendJson(Message.OK, 0, { protocol, nonce, build, kernel: "6.1.0", features: "run put get" });
+    peer.sendJson(Message.OK, 0, { protocol, nonce, build, kernel: "6.1.0", features });
   }
 
   /** True when the fault takes the place of an answer. */
@@ -174,9 +178,18 @@ export class FakeAgent implements Disposable {
     else if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
     else if ([Message.CLONED, Message.HOLD, Message.RELEASE].some((each) => each === type))
       peer.sendJson(Message.OK, stream, {});
+    else if (type === Message.LISTEN) peer.sendJson(Message.OK, stream, { port: 3128 });
+    else if (type === Message.OPEN) this.#open(peer, frame);
     else if (type === Message.RUN) this.#startRun(peer, frame);
     else if (type === Message.PUT) this.#startPut(peer, frame);
     else if (type === Message.GET) this.#startGet(peer, frame);
+  }
+
+  /** What goes on in a tunnel is up to the test, with `broadcast` and `received`. */
+  #open(peer: Peer, frame: Frame): void {
+    const { refusesOpen } = this.#options;
+    if (refusesOpen) refuse(peer, frame, refusesOpen.code, refusesOpen.errno);
+    else peer.sendJson(Message.OK, frame.stream, {});
   }
 
   #startRun(peer: Peer, frame: Frame): void {
