@@ -24,16 +24,19 @@ export async function serveTunnels(
   signal.throwIfAborted();
   requireTunnels(client);
   let openTunnels = 0;
+  let busyHandlers = 0;
   const accept: AcceptStream = (stream) => {
     if (client.pendingBytes > MOST_PENDING_BYTES)
       throw new RangeError("the guest opens tunnels and takes nothing");
-    if (signal.aborted) {
+    // A guest may open and reset tunnels faster than their handlers notice.
+    if (signal.aborted || busyHandlers >= MAX_TUNNELS) {
       client.send(Message.CANCEL, stream);
       return null;
     }
     if (++openTunnels > MAX_TUNNELS) throw new RangeError(`more than ${MAX_TUNNELS} tunnels`);
     const tunnel = new AgentTunnel(client, stream, () => openTunnels--);
-    void handle(tunnel, handler);
+    busyHandlers++;
+    void handle(tunnel, handler).finally(() => busyHandlers--);
     return tunnel;
   };
   client.acceptStreams(accept);

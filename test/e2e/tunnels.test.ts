@@ -49,9 +49,10 @@ asyncio.run(main())
 /** Holds a connection and writes to a file what becomes of it. */
 const HOLDER = `
 import socket
-c = socket.create_connection(("127.0.0.1", 3128))
-open("/tmp/state", "w").write("open")
-try: text = "read " + c.recv(100).decode()
+try:
+    c = socket.create_connection(("127.0.0.1", 3128))
+    open("/tmp/state", "w").write("open")
+    text = "read " + c.recv(100).decode()
 except OSError as e: text = type(e).__name__
 open("/tmp/state", "w").write(text)
 `;

@@ -92,6 +92,22 @@ test("tunnels that end make room, and one too many at once costs the guest its c
   expect(await proxy.lost).toMatchObject({ code: "agent_invalid" });
 });
 
+test("a guest that opens and resets tunnels gets no more handlers at once than it may have tunnels", async () => {
+  let handled = 0;
+  using proxy = await FakeProxy.start(() => {
+    handled++;
+    return new Promise(() => undefined);
+  });
+  const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
+  for (let index = 0; index < MAX_TUNNELS + 10; index++) {
+    proxy.accept(index);
+    proxy.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
+  }
+  await eventually("one too many is refused", () => proxy.typesOn(MAX_TUNNELS + 9).length === 1);
+  expect(proxy.typesOn(MAX_TUNNELS)).toEqual([CANCEL]);
+  expect(handled).toBe(MAX_TUNNELS);
+});
+
 test.each([0, 1, FIRST_AGENT_STREAM - 1])(
   "a stream numbered %s is not the agent's to open",
   async (stream) => {
