@@ -72,7 +72,7 @@ export const agent: FuzzTarget = {
     for (const outcome of await outcomes) {
       if (outcome.status === "rejected") ok(outcome.reason instanceof AgentError, String(outcome.reason));
     }
-    ok(failures.length === 0, failures[0]);
+    ok(failures.length === 0, failures.join("; "));
   },
 };
 

@@ -68,9 +68,9 @@ export class FakeProxy implements Disposable {
 
   static async start(handler: TunnelHandler): Promise<FakeProxy> {
     const { promise: lost, resolve: onLost } = Promise.withResolvers<Error>();
-    const proxy = new FakeProxy(await ConnectedAgent.start({}, { onLost }), lost);
-    await serveTunnels(proxy.connected.client, handler, proxy.serving.signal);
-    return proxy;
+    const guest = new FakeProxy(await ConnectedAgent.start({}, { onLost }), lost);
+    await serveTunnels(guest.connected.client, handler, guest.serving.signal);
+    return guest;
   }
 
   accept(index: number, payload = ""): void {

@@ -10,109 +10,109 @@ const { ACCEPTED, CANCEL, DATA, EOF } = Message;
 
 test("each connection of the guest is handed over, with what came at once", async () => {
   const texts: string[] = [];
-  using proxy = await FakeProxy.start(async (tunnel) => {
+  using guest = await FakeProxy.start(async (tunnel) => {
     const writer = tunnel.writable.getWriter();
     texts.push(Buffer.from(await readAll(tunnel)).toString());
     await writer.write(Buffer.from("answer"));
     await writer.close();
   });
   for (const index of [0, 1]) {
-    proxy.accept(index, `hello ${index}`);
-    proxy.connected.agent.broadcast(EOF, FIRST_AGENT_STREAM + index);
+    guest.accept(index, `hello ${index}`);
+    guest.connected.agent.broadcast(EOF, FIRST_AGENT_STREAM + index);
   }
   await eventually(
     "the guest heard of it",
-    () => proxy.typesOn(1).length === 2 && proxy.typesOn(0).length === 2,
+    () => guest.typesOn(1).length === 2 && guest.typesOn(0).length === 2,
   );
   expect(texts.sort()).toEqual(["hello 0", "hello 1"]);
-  expect(proxy.typesOn(0)).toEqual([DATA, EOF]);
-  expect(proxy.listens).toEqual([{ on: true }]);
+  expect(guest.typesOn(0)).toEqual([DATA, EOF]);
+  expect(guest.listens).toEqual([{ on: true }]);
 });
 
 test("a handler that throws or rejects costs its own tunnel only, and its reason is there", async () => {
   const tunnels: Tunnel[] = [];
-  using proxy = await FakeProxy.start((tunnel) => {
+  using guest = await FakeProxy.start((tunnel) => {
     tunnels.push(tunnel);
     if (tunnels.length === 1) throw new Error("thrown");
     if (tunnels.length === 2) return Promise.reject("rejected");
     return;
   });
-  for (const index of [0, 1, 2]) proxy.accept(index);
+  for (const index of [0, 1, 2]) guest.accept(index);
   await eventually(
     "the guest heard of it",
-    () => proxy.typesOn(0).length === 1 && proxy.typesOn(1).length === 1,
+    () => guest.typesOn(0).length === 1 && guest.typesOn(1).length === 1,
   );
-  expect([0, 1, 2].map((index) => proxy.typesOn(index))).toEqual([[CANCEL], [CANCEL], []]);
+  expect([0, 1, 2].map((index) => guest.typesOn(index))).toEqual([[CANCEL], [CANCEL], []]);
   const reasons = tunnels.slice(0, 2).map((tunnel) => readAll(tunnel).catch((error) => error.message));
   expect(await Promise.all(reasons)).toEqual(["thrown", "rejected"]);
-  proxy.accept(3);
+  guest.accept(3);
   await eventually("the handler has them", () => tunnels.length === 4);
 });
 
 test("when the signal aborts the guest stops listening, late connections are cancelled, open ones go on", async () => {
   const tunnels: Tunnel[] = [];
-  using proxy = await FakeProxy.start((tunnel) => void tunnels.push(tunnel));
-  proxy.accept(0);
+  using guest = await FakeProxy.start((tunnel) => void tunnels.push(tunnel));
+  guest.accept(0);
   await eventually("the handler has them", () => tunnels.length === 1);
-  proxy.serving.abort();
-  proxy.accept(1);
-  await eventually("the guest heard of it", () => proxy.typesOn(1).length === 1);
-  expect(proxy.typesOn(1)).toEqual([CANCEL]);
-  expect(proxy.listens).toEqual([{ on: true }, { on: false }]);
+  guest.serving.abort();
+  guest.accept(1);
+  await eventually("the guest heard of it", () => guest.typesOn(1).length === 1);
+  expect(guest.typesOn(1)).toEqual([CANCEL]);
+  expect(guest.listens).toEqual([{ on: true }, { on: false }]);
   await tunnels[0]!.writable.getWriter().write(Buffer.from("x"));
-  await eventually("the guest heard of it", () => proxy.typesOn(0).length === 1);
-  expect(proxy.typesOn(0)).toEqual([DATA]);
+  await eventually("the guest heard of it", () => guest.typesOn(0).length === 1);
+  expect(guest.typesOn(0)).toEqual([DATA]);
   expect(tunnels).toHaveLength(1);
 });
 
 test("told again, the new handler gets what comes, and the old signal means nothing any more", async () => {
   const seen: string[] = [];
-  using proxy = await FakeProxy.start(() => void seen.push("old"));
-  proxy.accept(0);
+  using guest = await FakeProxy.start(() => void seen.push("old"));
+  guest.accept(0);
   await eventually("the handler has them", () => seen.length === 1);
-  await serveTunnels(proxy.connected.client, () => void seen.push("new"), NEVER);
-  proxy.serving.abort();
-  proxy.accept(1);
+  await serveTunnels(guest.connected.client, () => void seen.push("new"), NEVER);
+  guest.serving.abort();
+  guest.accept(1);
   await eventually("the handler has them", () => seen.length === 2);
   expect(seen).toEqual(["old", "new"]);
-  expect(proxy.listens).toEqual([{ on: true }, { on: true }]);
+  expect(guest.listens).toEqual([{ on: true }, { on: true }]);
 });
 
 test("tunnels that end make room, and one too many at once costs the guest its connection", async () => {
   let handled = 0;
-  using proxy = await FakeProxy.start(() => void handled++);
+  using guest = await FakeProxy.start(() => void handled++);
   const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
   for (let index = 0; index < 10; index++) {
-    proxy.accept(index);
-    proxy.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
+    guest.accept(index);
+    guest.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
   }
-  for (let index = 10; index < 10 + MAX_TUNNELS; index++) proxy.accept(index);
+  for (let index = 10; index < 10 + MAX_TUNNELS; index++) guest.accept(index);
   await eventually("the handler has them", () => handled === 10 + MAX_TUNNELS);
-  proxy.accept(5000);
-  expect(await proxy.lost).toMatchObject({ code: "agent_invalid" });
+  guest.accept(5000);
+  expect(await guest.lost).toMatchObject({ code: "agent_invalid" });
 });
 
 test("a guest that opens and resets tunnels gets no more handlers at once than it may have tunnels", async () => {
   let handled = 0;
-  using proxy = await FakeProxy.start(() => {
+  using guest = await FakeProxy.start(() => {
     handled++;
     return new Promise(() => undefined);
   });
   const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
   for (let index = 0; index < MAX_TUNNELS + 10; index++) {
-    proxy.accept(index);
-    proxy.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
+    guest.accept(index);
+    guest.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
   }
-  await eventually("one too many is refused", () => proxy.typesOn(MAX_TUNNELS + 9).length === 1);
-  expect(proxy.typesOn(MAX_TUNNELS)).toEqual([CANCEL]);
+  await eventually("one too many is refused", () => guest.typesOn(MAX_TUNNELS + 9).length === 1);
+  expect(guest.typesOn(MAX_TUNNELS)).toEqual([CANCEL]);
   expect(handled).toBe(MAX_TUNNELS);
 });
 
 test.each([0, 1, FIRST_AGENT_STREAM - 1])(
   "a stream numbered %s is not the agent's to open",
   async (stream) => {
-    using proxy = await FakeProxy.start(() => undefined);
-    proxy.connected.agent.broadcast(ACCEPTED, stream);
-    expect(await proxy.lost).toMatchObject({ code: "agent_invalid" });
+    using guest = await FakeProxy.start(() => undefined);
+    guest.connected.agent.broadcast(ACCEPTED, stream);
+    expect(await guest.lost).toMatchObject({ code: "agent_invalid" });
   },
 );

@@ -88,6 +88,18 @@ describe("a VM", () => {
     expect(refused.refusal).toBe("is_directory");
   });
 
+  test("has tunnels both ways, which end with it", async () => {
+    using machine = new FakeMachine();
+    const vm = await awake(machine);
+    await vm.serveProxy(() => undefined, NEVER);
+    const tunnel = await vm.connectGuest(80, NEVER);
+    const reading = rejection<AgentError>(tunnel.readable.getReader().read());
+    await vm[Symbol.asyncDispose]();
+    expect((await reading).code).toBe("agent_lost");
+    expect(() => vm.connectGuest(80, NEVER)).toThrow("the VM was ended");
+    expect(() => vm.serveProxy(() => undefined, NEVER)).toThrow("the VM was ended");
+  });
+
   test("that is disposed of leaves no process and no directory, ends its runs, and did not die", async () => {
     using machine = new FakeMachine();
     const vm = await awake(machine);
