@@ -56,6 +56,11 @@ export class AgentTunnel implements Tunnel, StreamHandler {
     });
   }
 
+  /** Both directions have ended, or it was reset */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   abort(reason: Error): void {
     if (this.#isOver) return;
     this.#cancel();

@@ -25,6 +25,14 @@ export async function serveTunnels(
   requireTunnels(client);
   let openTunnels = 0;
   let busyHandlers = 0;
+  const counted: TunnelHandler = async (tunnel) => {
+    busyHandlers++;
+    try {
+      await handler(tunnel);
+    } finally {
+      busyHandlers--;
+    }
+  };
   const accept: AcceptStream = (stream) => {
     if (client.pendingBytes > MOST_PENDING_BYTES)
       throw new RangeError("the guest opens tunnels and takes nothing");
@@ -35,8 +43,7 @@ export async function serveTunnels(
     }
     if (++openTunnels > MAX_TUNNELS) throw new RangeError(`more than ${MAX_TUNNELS} tunnels`);
     const tunnel = new AgentTunnel(client, stream, () => openTunnels--);
-    busyHandlers++;
-    void handle(tunnel, handler).finally(() => busyHandlers--);
+    void handle(tunnel, counted);
     return tunnel;
   };
   client.acceptStreams(accept);
@@ -55,7 +62,7 @@ async function handle(tunnel: AgentTunnel, handler: TunnelHandler): Promise<void
   try {
     // Not before the tunnel's stream is known.
     await Promise.resolve();
-    await handler(tunnel);
+    if (!tunnel.isOver) await handler(tunnel);
   } catch (error) {
     tunnel.abort(error instanceof Error ? error : new Error(String(error)));
   }

@@ -88,6 +88,11 @@ export class FakeAgent implements Disposable {
     for (const peer of this.#peers) peer.sendFrame(type, stream, payload);
   }
 
+  /** The same for frames that are to arrive together. */
+  broadcastBytes(bytes: Uint8Array): void {
+    for (const peer of this.#peers) peer.sendBytes(bytes);
+  }
+
   /** Ends every connection, as a guest does that dies. */
   dropConnections(): void {
     for (const peer of this.#peers) peer.terminate();

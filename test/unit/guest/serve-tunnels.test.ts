@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { FIRST_AGENT_STREAM, MAX_TUNNELS, Message } from "../../../src/guest/agent-protocol.ts";
 import { serveTunnels } from "../../../src/guest/serve-tunnels.ts";
 import type { Tunnel } from "../../../src/guest/tunnel.ts";
+import { encodeFrame } from "../../../src/vsock/frame-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeProxy, readAll } from "./fake-tunnel.ts";
 
@@ -86,8 +87,9 @@ test("tunnels that end make room, and one too many at once costs the guest its c
     guest.accept(index);
     guest.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
   }
+  const before = handled;
   for (let index = 10; index < 10 + MAX_TUNNELS; index++) guest.accept(index);
-  await eventually("the handler has them", () => handled === 10 + MAX_TUNNELS);
+  await eventually("the handler has them", () => handled === before + MAX_TUNNELS);
   guest.accept(5000);
   expect(await guest.lost).toMatchObject({ code: "agent_invalid" });
 });
@@ -99,13 +101,30 @@ test("a guest that opens and resets tunnels gets no more handlers at once than i
     return new Promise(() => undefined);
   });
   const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
-  for (let index = 0; index < MAX_TUNNELS + 10; index++) {
-    guest.accept(index);
+  for (let index = 0; index < MAX_TUNNELS; index++) guest.accept(index);
+  await eventually("the handler has them", () => handled === MAX_TUNNELS);
+  for (let index = 0; index < MAX_TUNNELS; index++)
     guest.connected.agent.broadcast(Message.ERROR, FIRST_AGENT_STREAM + index, reset);
-  }
-  await eventually("one too many is refused", () => guest.typesOn(MAX_TUNNELS + 9).length === 1);
+  guest.accept(MAX_TUNNELS);
+  await eventually("one too many is refused", () => guest.typesOn(MAX_TUNNELS).length === 1);
   expect(guest.typesOn(MAX_TUNNELS)).toEqual([CANCEL]);
   expect(handled).toBe(MAX_TUNNELS);
+});
+
+test("a tunnel that is reset before its handler runs has none", async () => {
+  const seen: Tunnel[] = [];
+  using guest = await FakeProxy.start((tunnel) => void seen.push(tunnel));
+  const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
+  const batch = [
+    encodeFrame({ type: ACCEPTED, stream: FIRST_AGENT_STREAM, payload: Buffer.from("{}") }),
+    encodeFrame({ type: Message.ERROR, stream: FIRST_AGENT_STREAM, payload: reset }),
+    encodeFrame({ type: ACCEPTED, stream: FIRST_AGENT_STREAM + 1, payload: Buffer.from("{}") }),
+  ];
+  guest.connected.agent.broadcastBytes(Buffer.concat(batch));
+  await eventually("the handler has one", () => seen.length > 0);
+  seen[0]!.abort(new Error("the second one"));
+  await eventually("the guest heard of it", () => guest.typesOn(1).length === 1);
+  expect(seen).toHaveLength(1);
 });
 
 test.each([0, 1, FIRST_AGENT_STREAM - 1])(
