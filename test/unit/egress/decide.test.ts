@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { decide, refuseUnresolved } from "../../../src/egress/decide.ts";
+import { parseAuthority } from "../../../src/egress/destination.ts";
+import { EgressError } from "../../../src/egress/egress-error.ts";
+import { ALLOW_ALL, DENY_ALL, type EgressPolicy, isListed } from "../../../src/egress/egress-policy.ts";
+import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
+import { isPublic, isWithin, parseIp } from "../../../src/egress/ip-address.ts";
+
+function profile(rules: object, kind: EgressPolicy["kind"] = "profile"): EgressPolicy {
+  return { kind, rules: parseEgressProfile(JSON.stringify(rules), "test") };
+}
+
+/** The verdict in one line: grounds and addresses, or the reason against. */
+function verdict(policy: EgressPolicy, to: string, resolved: string[]): string {
+  const destination = parseAuthority(to, 443)!;
+  const addresses = destination.address ? [destination.address] : resolved.map((text) => parseIp(text)!);
+  const decision = decide(policy, destination, addresses);
+  return decision instanceof EgressError
+    ? decision.code
+    : `${decision.grounds} ${decision.addresses.join(" ")}`;
+}
+
+const NAMES = profile({ allow_sni: ["a.example", "*.b.example"] });
+const BOTH = profile({ allow_sni: ["a.example"], allow_cidrs: ["10.0.0.0/8", "9.9.9.0/24"] });
+const ALL_AND_LAN = profile({ allow_cidrs: ["10.0.0.0/8"] }, "allow_all");
+
+test.each([
+  [DENY_ALL, "a.example", ["8.8.8.8"], "policy_denies"],
+  [DENY_ALL, "8.8.8.8", [], "policy_denies"],
+  [ALLOW_ALL, "a.example", ["8.8.8.8", "2606:4700::1"], "policy 8.8.8.8 2606:4700::1"],
+  [ALLOW_ALL, "8.8.8.8", [], "policy 8.8.8.8"],
+  [ALLOW_ALL, "127.0.0.1", [], "address_not_public"],
+  [ALLOW_ALL, "[::ffff:127.0.0.1]", [], "address_not_public"],
+  [ALLOW_ALL, "a.example", ["169.254.169.254"], "address_not_public"],
+  [ALLOW_ALL, "a.example", ["127.0.0.1", "8.8.8.8"], "policy 8.8.8.8"],
+  [ALLOW_ALL, "a.example", ["10.1.1.1"], "address_not_public"],
+  [ALL_AND_LAN, "a.example", ["10.1.1.1"], "cidr 10.1.1.1"],
+  [ALL_AND_LAN, "10.1.1.1", [], "cidr 10.1.1.1"],
+  [ALL_AND_LAN, "192.168.1.1", [], "address_not_public"],
+  [ALL_AND_LAN, "8.8.8.8", [], "policy 8.8.8.8"],
+  [NAMES, "a.example", ["8.8.8.8"], "name 8.8.8.8"],
+  [NAMES, "A.Example.", ["8.8.8.8"], "name 8.8.8.8"],
+  [NAMES, "x.a.example", ["8.8.8.8"], "name_not_listed"],
+  [NAMES, "b.example", ["8.8.8.8"], "name_not_listed"],
+  [NAMES, "x.b.example", ["8.8.8.8"], "name 8.8.8.8"],
+  [NAMES, "x.y.b.example", ["8.8.8.8"], "name 8.8.8.8"],
+  [NAMES, "xb.example", ["8.8.8.8"], "name_not_listed"],
+  [NAMES, "a.example", ["10.0.0.1"], "address_not_public"],
+  [NAMES, "a.example", [], "address_not_public"],
+  [NAMES, "8.8.8.8", [], "address_not_listed"],
+  [BOTH, "a.example", ["10.0.0.1", "8.8.8.8"], "cidr 10.0.0.1"],
+  [BOTH, "a.example", ["8.8.8.8"], "name 8.8.8.8"],
+  [BOTH, "c.example", ["9.9.9.9"], "cidr 9.9.9.9"],
+  [BOTH, "c.example", ["8.8.8.8"], "name_not_listed"],
+  [BOTH, "9.9.9.9", [], "cidr 9.9.9.9"],
+  [BOTH, "8.8.8.8", [], "address_not_listed"],
+] as const)("%j: %s at %j → %s", (policy, to, resolved, expected) => {
+  expect(verdict(policy, to, [...resolved])).toBe(expected);
+});
+
+test("a name that can only be refused is refused before anybody is asked about it", () => {
+  expect(refuseUnresolved(NAMES, parseAuthority("c.example", 443)!)?.code).toBe("name_not_listed");
+  expect(refuseUnresolved(DENY_ALL, parseAuthority("c.example", 443)!)?.code).toBe("policy_denies");
+  expect(refuseUnresolved(BOTH, parseAuthority("c.example", 443)!)).toBeNull();
+  expect(refuseUnresolved(ALLOW_ALL, parseAuthority("c.example", 443)!)).toBeNull();
+});
+
+test("whatever a name resolves to, an address that is dialled is public or listed, and was among those resolved", () => {
+  const address = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.constantFrom("127.0.0.1", "10.1.2.3", "9.9.9.9", "::1", "8.8.8.8"),
+  );
+  fc.assert(
+    fc.property(
+      fc.constantFrom(DENY_ALL, ALLOW_ALL, NAMES, BOTH, ALL_AND_LAN),
+      fc.oneof(fc.constantFrom("a.example", "x.b.example", "c.example"), fc.ipV4()),
+      fc.array(address, { maxLength: 5 }),
+      (policy, host, texts) => {
+        const destination = parseAuthority(host, 443)!;
+        const addresses = destination.address ? [destination.address] : texts.map((text) => parseIp(text)!);
+        const decision = decide(policy, destination, addresses);
+        if (decision instanceof EgressError) return;
+        expect(policy.kind).not.toBe("deny_all");
+        expect(decision.addresses.length).toBeGreaterThan(0);
+        for (const each of decision.addresses) {
+          expect(addresses).toContain(each);
+          expect(isPublic(each) || isWithin(each, policy.rules.allowCidrs)).toBe(true);
+          if (policy.kind === "profile" && !isWithin(each, policy.rules.allowCidrs))
+            expect(isListed(destination.name!, policy.rules.allowSni)).toBe(true);
+        }
+      },
+    ),
+  );
+});
