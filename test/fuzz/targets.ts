@@ -1,4 +1,12 @@
 import { agent } from "./agent-target.ts";
+import {
+  chunkedBody,
+  clientHello,
+  egressProfile,
+  httpRequest,
+  proxyConnection,
+  socks5,
+} from "./egress-targets.ts";
 import type { FuzzTarget } from "./fuzz-target.ts";
 import { lines } from "./line-target.ts";
 import { baseManifest, imageManifest, seal } from "./manifest-targets.ts";
@@ -15,4 +23,10 @@ export const TARGETS: readonly FuzzTarget[] = [
   baseManifest,
   imageManifest,
   seal,
+  clientHello,
+  socks5,
+  httpRequest,
+  chunkedBody,
+  egressProfile,
+  proxyConnection,
 ];

@@ -1,0 +1,138 @@
+import type { LogFields, Logger } from "../base/logger.ts";
+import { Channel } from "./channel.ts";
+import { decide, type Grounds, refuseUnresolved } from "./decide.ts";
+import { type Destination, textOf } from "./destination.ts";
+import { type Dial, dialTcp } from "./dial.ts";
+import { EgressCounters } from "./egress-counters.ts";
+import { EgressError } from "./egress-error.ts";
+import type { EgressPolicy } from "./egress-policy.ts";
+import { type IpAddress, parseIp } from "./ip-address.ts";
+import { nameResolver, type ResolveName } from "./resolve-name.ts";
+
+export interface EgressLimits {
+  /** From the first byte of a request, or of a connection, to all that decides about it, in `ms` */
+  handshakeMs: number;
+  /** For resolving and connecting together, in `ms` */
+  connectMs: number;
+  /** Longest without a byte in either direction, in `ms` */
+  idleMs: number;
+  /** Most connections at once */
+  connections: number;
+}
+
+export const EGRESS_LIMITS: EgressLimits = {
+  handshakeMs: 10_000,
+  connectMs: 10_000,
+  idleMs: 600_000,
+  connections: 1024,
+};
+
+/** Longest for one address when there are others to try, in `ms` */
+const ATTEMPT_MS = 3000;
+const MAX_ADDRESSES = 16;
+
+/** Answers a request for http://ignition.internal; null is answered as 404. */
+export type InternalDoor = (request: Request) => Promise<Response | null>;
+
+export interface EgressGateOptions {
+  policy: EgressPolicy;
+  log: Logger;
+  /** In every line, to tell whose connection it was */
+  logFields?: LogFields;
+  internal?: InternalDoor;
+  limits?: Partial<EgressLimits>;
+  resolveName?: ResolveName;
+  dial?: Dial;
+}
+
+export interface Upstream {
+  channel: Channel;
+  grounds: Grounds;
+}
+
+/** What stands between one VM and the network: its policy, its connections, and what was counted. */
+export class EgressGate implements Disposable {
+  readonly policy: EgressPolicy;
+  readonly limits: EgressLimits;
+  readonly internal: InternalDoor | null;
+  readonly counters = new EgressCounters();
+  readonly log: Logger;
+  readonly logFields: LogFields;
+  readonly #resolveName: ResolveName;
+  readonly #dial: Dial;
+  readonly #ending = new AbortController();
+
+  constructor(options: EgressGateOptions) {
+    this.policy = options.policy;
+    this.limits = { ...EGRESS_LIMITS, ...options.limits };
+    this.internal = options.internal ?? null;
+    this.log = options.log;
+    this.logFields = options.logFields ?? {};
+    this.#resolveName = options.resolveName ?? nameResolver(options.policy.rules.dnsServers);
+    this.#dial = options.dial ?? dialTcp;
+  }
+
+  /** Aborted when the gate is disposed of, with the reason. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /**
+   * Resolves once, decides about every address, and dials exactly one of those that were decided about. Throws the
+   * refusal. The caller owns the channel.
+   */
+  async open(destination: Destination): Promise<Upstream> {
+    const untilTimeout = new AbortController();
+    const signal = AbortSignal.any([untilTimeout.signal, this.signal]);
+    const timeout = new EgressError("connect_timeout", `${textOf(destination)} did not answer in time`);
+    const timer = setTimeout(() => untilTimeout.abort(timeout), this.limits.connectMs);
+    try {
+      const permission = decide(this.policy, destination, await this.#addressesOf(destination, signal));
+      if (permission instanceof EgressError) throw permission;
+      const { addresses, grounds } = permission;
+      return { channel: await this.#dialFirst(destination, addresses, signal), grounds };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#ending.abort(new EgressError("ended", "the VM's egress has ended"));
+  }
+
+  async #addressesOf(destination: Destination, signal: AbortSignal): Promise<IpAddress[]> {
+    const refusal = refuseUnresolved(this.policy, destination);
+    if (refusal) throw refusal;
+    if (destination.address) return [destination.address];
+    const name = destination.name!;
+    try {
+      const found = await this.#resolveName(name, signal);
+      const addresses = found.slice(0, MAX_ADDRESSES).map(parseIp);
+      if (addresses.length > 0) return addresses.filter((address) => address !== null);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new EgressError("unresolved", `${name} could not be resolved`, error);
+    }
+    throw new EgressError("unresolved", `${name} has no address`);
+  }
+
+  async #dialFirst(
+    destination: Destination,
+    addresses: readonly IpAddress[],
+    signal: AbortSignal,
+  ): Promise<Channel> {
+    let failure: unknown;
+    for (const [at, address] of addresses.entries()) {
+      const isLast = at === addresses.length - 1;
+      const attempt = isLast ? signal : AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]);
+      try {
+        return new Channel(await this.#dial(address.toString(), destination.port, attempt));
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = error;
+      }
+    }
+    const why = `${textOf(destination)} does not take the connection`;
+    throw new EgressError("unreachable", why, failure);
+  }
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "bun:test";
+import { ALLOW_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
+import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
+import { nameResolver } from "../../../src/egress/resolve-name.ts";
+import { FakeDns } from "../../support/fake-dns.ts";
+import { GuestEnd, PUBLIC, TestGate, toLoopback } from "../../support/proxied-guest.ts";
+import { TcpServer } from "../../support/tcp-server.ts";
+
+const FIRST_LINE = /^[^\r]*/;
+
+async function connect(gate: TestGate, target: string): Promise<string> {
+  const guest = new GuestEnd(gate);
+  await guest.send(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+  await guest.end();
+  const answer = FIRST_LINE.exec(await guest.rest())![0];
+  await guest.served;
+  return answer;
+}
+
+function profile(rules: object): EgressPolicy {
+  return { kind: "profile", rules: parseEgressProfile(JSON.stringify(rules), "test") };
+}
+
+test("a name that turns to a private address is dialled as it was checked, then refused", async () => {
+  using dns = await FakeDns.start([PUBLIC], ["127.0.0.1"]);
+  using target = await TcpServer.start((socket) => socket.end());
+  const dialled: string[] = [];
+  using gate = new TestGate({
+    policy: ALLOW_ALL,
+    resolveName: nameResolver([dns.address]),
+    dial: toLoopback(dialled),
+  });
+  const to = `rebind.example:${target.port}`;
+  expect(await connect(gate, to)).toStartWith("HTTP/1.1 200 ");
+  expect(dns.asked).toEqual(["rebind.example"]);
+  expect(dialled).toEqual([PUBLIC]);
+  expect(await connect(gate, to)).toBe("HTTP/1.1 403 Forbidden");
+  expect(dns.asked).toHaveLength(2);
+  expect(dialled).toEqual([PUBLIC]);
+  expect(gate.counters.refused.get("address_not_public")).toBe(1);
+});
+
+test("of several addresses only those that are allowed are dialled, one after another", async () => {
+  using dns = await FakeDns.start(["127.0.0.1", "192.168.0.1", PUBLIC, "1.1.1.1"]);
+  const dialled: string[] = [];
+  using gate = new TestGate({
+    policy: ALLOW_ALL,
+    resolveName: nameResolver([dns.address]),
+    dial: async (address) => {
+      dialled.push(address);
+      throw new Error("refused");
+    },
+  });
+  expect(await connect(gate, "many.example:443")).toBe("HTTP/1.1 502 Bad Gateway");
+  expect(dialled.sort()).toEqual(["1.1.1.1", PUBLIC]);
+  expect(gate.counters.refused.get("unreachable")).toBe(1);
+});
+
+test("a name that is not listed is not asked about", async () => {
+  using dns = await FakeDns.start([PUBLIC]);
+  using gate = new TestGate({
+    policy: profile({ allow_sni: ["a.example"] }),
+    resolveName: nameResolver([dns.address]),
+  });
+  expect(await connect(gate, "secret.other.example:443")).toBe("HTTP/1.1 403 Forbidden");
+  expect(dns.asked).toEqual([]);
+});
+
+test("a name without an address is told as such", async () => {
+  using dns = await FakeDns.start([]);
+  using gate = new TestGate({ policy: ALLOW_ALL, resolveName: nameResolver([dns.address]) });
+  expect(await connect(gate, "none.example:443")).toBe("HTTP/1.1 502 Bad Gateway");
+  expect(gate.counters.refused.get("unresolved")).toBe(1);
+});
+
+test("the machine's own resolver is asked when the profile names none", async () => {
+  const found = await nameResolver([])("localhost", new AbortController().signal);
+  expect(found).toContain("127.0.0.1");
+});
+
+test.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1", "localhost"])(
+  "%s is refused even under allow_all",
+  async (host) => {
+    using target = await TcpServer.start((socket) => socket.end());
+    const dialled: string[] = [];
+    using gate = new TestGate({
+      policy: ALLOW_ALL,
+      resolveName: nameResolver([]),
+      dial: toLoopback(dialled),
+    });
+    expect(await connect(gate, `${host}:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
+    expect(dialled).toEqual([]);
+  },
+);
+
+test("an address that is listed is reached, and nothing beside it", async () => {
+  using target = await TcpServer.start((socket) => socket.end());
+  using gate = new TestGate({ policy: profile({ allow_cidrs: ["127.0.0.1/32"] }) });
+  expect(await connect(gate, `127.0.0.1:${target.port}`)).toStartWith("HTTP/1.1 200 ");
+  expect(await connect(gate, `127.0.0.2:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
+  expect(await connect(gate, `${PUBLIC}:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
+  expect(gate.counters.refused.get("address_not_listed")).toBe(2);
+});
+
+test("a resolver or a server that never answers ends the wait", async () => {
+  const never = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  const limits = { connectMs: 50 };
+  using deaf = new TestGate({ policy: ALLOW_ALL, limits, resolveName: (_, signal) => never(signal) });
+  using mute = new TestGate({ policy: ALLOW_ALL, limits, dial: (_address, _port, signal) => never(signal) });
+  for (const gate of [deaf, mute]) {
+    expect(await connect(gate, "slow.example:443")).toBe("HTTP/1.1 504 Gateway Timeout");
+    expect(gate.counters.refused.get("connect_timeout")).toBe(1);
+  }
+});
