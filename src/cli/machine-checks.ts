@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
+import { loadEgressPolicy } from "../egress/egress-profile.ts";
 import { openImage } from "../image/image.ts";
 import { listBases } from "../vm/inspect-bases.ts";
 import { findJail } from "../vm/jail.ts";
@@ -20,6 +21,7 @@ export function machineChecks(config: Config): Check[] {
     { id: "acceleration", look: checkAcceleration },
     { id: "jail", look: checkJail },
     { id: "carrier", look: checkCarrier },
+    { id: "egress", look: () => checkEgress(config) },
     { id: "runtime_directory", look: checkRuntimeDirectory },
   ];
 }
@@ -45,6 +47,19 @@ async function checkBase(config: Config): Promise<Finding> {
   }
   if (base.unusable !== null) return { status: "fail", what: base.unusable };
   return { status: "ok", what: `'${name}' in ${config.storePath}` };
+}
+
+async function checkEgress({ net, egress }: Config): Promise<Finding> {
+  if (net)
+    return { status: "warn", what: "sessions have a network card, and no rules about what they reach" };
+  const { kind, rules } = await loadEgressPolicy(egress);
+  if (kind === "deny_all") return { status: "ok", what: "sessions reach nothing outside" };
+  if (kind === "allow_all") return { status: "ok", what: "sessions reach every public address, by proxy" };
+  const { allowSni, allowCidrs } = rules;
+  return {
+    status: "ok",
+    what: `sessions reach what the profile lists, by proxy; names: ${allowSni.length}, address ranges: ${allowCidrs.length}`,
+  };
 }
 
 async function checkAcceleration(): Promise<Finding> {

@@ -1,10 +1,12 @@
 import type { Config } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { serveStdio } from "../mcp/serve-stdio.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { createStderrLogger } from "./stderr-logger.ts";
 
 /** The MCP server on stdin and stdout; ends when its client does. */
 export async function serve(config: Config): Promise<ExitCode> {
+  await checkEgress(config);
   const log = createStderrLogger(config.logLevel);
   const exitOnBug = (error: unknown) => {
     log.error({ err: error }, "ending because of a bug");
@@ -18,4 +20,13 @@ export async function serve(config: Config): Promise<ExitCode> {
   };
   await serveStdio(config, createSessions, log);
   return EXIT.ok;
+}
+
+/** A profile that cannot be used is told at the start, not by the first session. Throws `ConfigError`. */
+async function checkEgress({ egress }: Config): Promise<void> {
+  if (egress.kind !== "profile") return;
+  const { loadEgressPolicy } = await import("../egress/egress-profile.ts");
+  await loadEgressPolicy(egress).catch((error: Error) => {
+    throw new ConfigError([`IGN_MCP_EGRESS: ${error.message}.`]);
+  });
 }

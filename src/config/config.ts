@@ -8,6 +8,12 @@ export type Accel = "kvm" | "hvf" | "tcg";
 /** The five tools, or more */
 export type ToolSet = "core" | "all";
 
+/** What sessions may reach; of a profile the path of its egress.json */
+export type EgressSetting =
+  | { kind: "deny_all" }
+  | { kind: "profile"; profilePath: string }
+  | { kind: "allow_all" };
+
 /** Everything the environment decides. All paths are absolute. */
 export interface Config {
   kernelPath: string;
@@ -24,7 +30,9 @@ export interface Config {
   /** Time after which a call without progress is answered though its run goes on, in `ms`; 0 for never */
   callMs: number;
   tools: ToolSet;
+  /** A network card, which goes past `egress` */
   net: boolean;
+  egress: EgressSetting;
   /** Forced acceleration; null to find out */
   accel: Accel | null;
   /** Guest memory, in `bytes` */

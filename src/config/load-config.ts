@@ -25,6 +25,7 @@ export function loadConfig(env: Environment): Config {
     callMs: values.IGN_MCP_CALL_SECS * 1000,
     tools: values.IGN_MCP_TOOLS,
     net: values.IGN_MCP_NET ?? false,
+    egress: values.IGN_MCP_EGRESS,
     accel: values.IGN_MCP_ACCEL ?? null,
     memoryBytes: values.IGN_MCP_MEM * MIB,
     cpus: values.IGN_MCP_CPUS,
@@ -45,6 +46,10 @@ function readVariables(env: Environment): VariableValues {
     if (parsed.success) values[name] = parsed.data;
     else problems.push(`${name} is ${quote(text)}; it must be ${variable.allowed}.`);
   }
+  if (env["IGN_MCP_NET"] && env["IGN_MCP_EGRESS"])
+    problems.push(
+      "IGN_MCP_NET is a network card, which goes past the rules of IGN_MCP_EGRESS; set one of them.",
+    );
   if (problems.length > 0) throw new ConfigError(problems);
   return values as VariableValues;
 }

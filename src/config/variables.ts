@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import * as z from "zod";
 import { LOG_LEVELS } from "../base/logger.ts";
+import type { EgressSetting } from "./config.ts";
 
 export const BASE_NAME_PATTERN = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
@@ -50,6 +51,12 @@ function choice<const Value extends string>(
   return { parse: z.enum(values), allowed: `one of ${values.join(", ")}`, meaning, fallback };
 }
 
+function readEgress(text: string): EgressSetting | null {
+  if (text === "deny_all" || text === "allow_all") return { kind: text };
+  const [, profilePath = ""] = /^profile:([^\0]+)$/.exec(text) ?? [];
+  return isAbsolute(profilePath) ? { kind: "profile", profilePath } : null;
+}
+
 /** All variables that are known, by name. Any other name that starts with IGN_MCP_ is refused. */
 export const VARIABLES = {
   IGN_MCP_KERNEL: absolutePath("Guest kernel; initramfs and image.json lie beside it", "<image>/vmlinuz"),
@@ -79,6 +86,16 @@ export const VARIABLES = {
     allowed: "any value",
     meaning: "Any value at all gives sessions a network",
     fallback: "unset: no network",
+  },
+  IGN_MCP_EGRESS: {
+    parse: z
+      .string()
+      .transform(readEgress)
+      .refine((setting) => setting !== null),
+    allowed: "deny_all, allow_all, or profile: and the absolute path of an egress.json",
+    meaning: "What sessions reach through a proxy: nothing, what an egress.json lists, or everything public",
+    fallback: "deny_all",
+    fixed: true,
   },
   IGN_MCP_ACCEL: choice(["kvm", "hvf", "tcg"], "Forced acceleration", "found out"),
   IGN_MCP_MEM: wholeNumber(128, 65_536, "Guest memory in MiB", 512),

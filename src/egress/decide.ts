@@ -26,12 +26,14 @@ export function refuseUnresolved(
 
 /**
  * Decides about the addresses a destination has: its own, or all that its name resolved to. Ranges in allow_cidrs
- * outrank everything; without one an address must be public, whatever the policy.
+ * outrank everything; without one an address must be public, whatever the policy, and none of `ownAddresses`, which are
+ * those of this machine.
  */
 export function decide(
   { kind, rules }: EgressPolicy,
   destination: Destination,
   addresses: readonly IpAddress[],
+  ownAddresses: readonly IpAddress[] = [],
 ): Permission | EgressError {
   const refusal = refuseUnresolved({ kind, rules }, destination);
   if (refusal) return refusal;
@@ -39,7 +41,8 @@ export function decide(
   if (inRanges.length > 0) return { addresses: inRanges, grounds: "cidr" };
   if (kind === "profile" && destination.name === null) return addressNotListed(destination);
   if (kind === "profile" && !isListed(destination.name!, rules.allowSni)) return nameNotListed(destination);
-  const open = addresses.filter(isPublic);
+  const own = new Set(ownAddresses.map(String));
+  const open = addresses.filter((address) => isPublic(address) && !own.has(String(address)));
   if (open.length === 0) return addressNotPublic(destination);
   return { addresses: open, grounds: kind === "profile" ? "name" : "policy" };
 }
@@ -61,6 +64,6 @@ function addressNotListed(destination: Destination): EgressError {
 function addressNotPublic(destination: Destination): EgressError {
   return new EgressError(
     "address_not_public",
-    `${textOf(destination)} has no public address, and allow_cidrs of the egress profile does not list the one it has`,
+    `the address of ${textOf(destination)} is not a public one of another machine, and allow_cidrs does not list it`,
   );
 }

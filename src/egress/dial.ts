@@ -5,7 +5,7 @@ import type { Connection } from "./channel.ts";
 export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Connection>;
 
 /** Read ahead of what the guest takes */
-const READ_AHEAD_BYTES = 262_144;
+const READ_AHEAD_BYTES = 65_536;
 
 export const dialTcp: Dial = async (address, port, signal) => {
   signal.throwIfAborted();

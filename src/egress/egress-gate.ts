@@ -1,3 +1,4 @@
+import { networkInterfaces } from "node:os";
 import type { LogFields, Logger } from "../base/logger.ts";
 import { Channel } from "./channel.ts";
 import { decide, type Grounds, refuseUnresolved } from "./decide.ts";
@@ -43,6 +44,7 @@ export interface EgressGateOptions {
   limits?: Partial<EgressLimits>;
   resolveName?: ResolveName;
   dial?: Dial;
+  ownAddresses?: () => IpAddress[];
 }
 
 export interface Upstream {
@@ -60,6 +62,7 @@ export class EgressGate implements Disposable {
   readonly logFields: LogFields;
   readonly #resolveName: ResolveName;
   readonly #dial: Dial;
+  readonly #ownAddresses: () => IpAddress[];
   readonly #ending = new AbortController();
 
   constructor(options: EgressGateOptions) {
@@ -70,6 +73,7 @@ export class EgressGate implements Disposable {
     this.logFields = options.logFields ?? {};
     this.#resolveName = options.resolveName ?? nameResolver(options.policy.rules.dnsServers);
     this.#dial = options.dial ?? dialTcp;
+    this.#ownAddresses = options.ownAddresses ?? addressesOfThisMachine;
   }
 
   /** Aborted when the gate is disposed of, with the reason. */
@@ -84,10 +88,14 @@ export class EgressGate implements Disposable {
   async open(destination: Destination): Promise<Upstream> {
     const untilTimeout = new AbortController();
     const signal = AbortSignal.any([untilTimeout.signal, this.signal]);
-    const timeout = new EgressError("connect_timeout", `${textOf(destination)} did not answer in time`);
+    const timeout = new EgressError(
+      "connect_timeout",
+      `the server at ${textOf(destination)} did not answer in time`,
+    );
     const timer = setTimeout(() => untilTimeout.abort(timeout), this.limits.connectMs);
     try {
-      const permission = decide(this.policy, destination, await this.#addressesOf(destination, signal));
+      const addressesFound = await this.#addressesOf(destination, signal);
+      const permission = decide(this.policy, destination, addressesFound, this.#ownAddresses());
       if (permission instanceof EgressError) throw permission;
       const { addresses, grounds } = permission;
       return { channel: await this.#dialFirst(destination, addresses, signal), grounds };
@@ -111,9 +119,9 @@ export class EgressGate implements Disposable {
       if (addresses.length > 0) return addresses.filter((address) => address !== null);
     } catch (error) {
       signal.throwIfAborted();
-      throw new EgressError("unresolved", `${name} could not be resolved`, error);
+      throw new EgressError("unresolved", `the name ${name} could not be resolved`, error);
     }
-    throw new EgressError("unresolved", `${name} has no address`);
+    throw new EgressError("unresolved", `the name ${name} has no address`);
   }
 
   async #dialFirst(
@@ -132,7 +140,12 @@ export class EgressGate implements Disposable {
         failure = error;
       }
     }
-    const why = `${textOf(destination)} does not take the connection`;
+    const why = `the server at ${textOf(destination)} does not take the connection`;
     throw new EgressError("unreachable", why, failure);
   }
+}
+
+function addressesOfThisMachine(): IpAddress[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.map(({ address }) => parseIp(address)).filter((address) => address !== null);
 }

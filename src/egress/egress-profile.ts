@@ -4,7 +4,7 @@ import * as z from "zod";
 import { nearestName } from "../base/nearest-name.ts";
 import { parseName } from "./destination.ts";
 import { EgressError } from "./egress-error.ts";
-import type { EgressRules } from "./egress-policy.ts";
+import { type EgressPolicy, type EgressRules, NO_RULES } from "./egress-policy.ts";
 import { type Cidr, parseCidr } from "./ip-address.ts";
 
 const MAX_BYTES = 1_048_576;
@@ -89,4 +89,12 @@ function badProfile(path: string, problems: string[], cause?: unknown): EgressEr
 
 function quote(text: string): string {
   return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+}
+
+/** The policy a setting asks for; a profile's file is read. Throws `bad_profile`. */
+export async function loadEgressPolicy(
+  setting: { kind: "deny_all" | "allow_all" } | { kind: "profile"; profilePath: string },
+): Promise<EgressPolicy> {
+  if (setting.kind !== "profile") return { kind: setting.kind, rules: NO_RULES };
+  return { kind: "profile", rules: await loadEgressProfile(setting.profilePath) };
 }

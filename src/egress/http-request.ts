@@ -46,6 +46,7 @@ export function readConnectTarget(head: RequestHead): Destination {
  * the same server as the target. Throws `bad_request` or `host_mismatch`.
  */
 export function readHttpRequest(head: RequestHead, fixed: Destination | null): HttpRequest {
+  if (head.method === "CONNECT") throw badRequest("CONNECT is the first request of a connection or none");
   const { destination, path } = fixed ? inTunnel(head, fixed) : toProxy(head);
   checkHost(head, destination, HTTP_PORT);
   const options = valuesOf(head, "connection").flatMap((value) => value.toLowerCase().split(/[ \t]*,[ \t]*/));

@@ -1,6 +1,6 @@
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/sdk/types.js";
 import type * as z from "zod";
-import type { ToolSet } from "../config/config.ts";
+import type { EgressSetting, ToolSet } from "../config/config.ts";
 import type { CallContext, SessionService } from "../session/session-service.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import type { PortableObject } from "./portable-schema.ts";
@@ -10,6 +10,7 @@ export interface ServerFacts {
   /** In `ms` */
   idleMs: number;
   net: boolean;
+  egress: Pick<EgressSetting, "kind">;
   tools: ToolSet;
 }
 

@@ -12,6 +12,7 @@ import { hasRoomForSpareClone } from "./host-memory.ts";
 import { findGround, type OpenBase, openBase } from "./open-base.ts";
 import { RefillHold } from "./refill-hold.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
+import { serveEgress } from "./serve-egress.ts";
 import type { Vm } from "./vm.ts";
 import { VmCgroups } from "./vm-cgroups.ts";
 import { VM_DEADLINES } from "./vm-deadlines.ts";
@@ -64,7 +65,7 @@ export class CloneSource implements AsyncDisposable {
     const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
     const vm =
       (await this.#claimPooled(baseMark, signal)) ?? (await this.#cloneAwake(base, signal, call.progress));
-    vm.countCallsIn(this.#activity);
+    await this.#handOut(vm);
     this.#pool.fill();
     return vm;
   }
@@ -78,7 +79,7 @@ export class CloneSource implements AsyncDisposable {
     const base = await openBase(this.#config, await findGround(this.#config), checkpointId, signal);
     if (!base) throw checkpointMissing(checkpointId);
     const vm = await this.#cloneAwake(base, signal, call.progress);
-    vm.countCallsIn(this.#activity);
+    await this.#handOut(vm);
     return vm;
   }
 
@@ -88,6 +89,17 @@ export class CloneSource implements AsyncDisposable {
     await this.#supply?.catch(() => undefined);
     this.#runtime?.[Symbol.dispose]();
     this.#cgroups?.[Symbol.dispose]();
+  }
+
+  /** Its egress begins before anything runs in it. */
+  async #handOut(vm: Vm): Promise<void> {
+    try {
+      await serveEgress(vm, this.#config.egress, this.#log);
+      vm.countCallsIn(this.#activity);
+    } catch (error) {
+      await vm[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Clones of a base that was replaced meanwhile are not given out. */

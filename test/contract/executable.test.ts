@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -71,10 +71,24 @@ test("doctor names every check once, and says that there is no image and no base
     "acceleration",
     "jail",
     "carrier",
+    "egress",
     "runtime_directory",
   ]);
+  expect(findings.get("egress")).toMatchObject({
+    status: "ok",
+    what: "sessions reach nothing outside",
+  });
   expect(findings.get("image")).toMatchObject({ status: "fail", what: expect.stringContaining(home) });
   expect(findings.get("base")).toMatchObject({ status: "warn", what: expect.stringContaining("base build") });
+});
+
+test("doctor says what sessions reach, and what is wrong with the profile", async () => {
+  const path = join(home, "egress.json");
+  const look = async () => (await invoke(["doctor"], { IGN_MCP_EGRESS: `profile:${path}` })).out;
+  writeFileSync(path, '{"allow_sni":["a.example","b.example"],"allow_cidrs":["10.0.0.0/8"]}');
+  expect(await look()).toMatch(/^ok {4}egress .*by proxy; names: 2, address ranges: 1$/m);
+  writeFileSync(path, '{"allow_names":[]}');
+  expect(await look()).toMatch(/^fail {2}egress .*"allow_names" is not a key/m);
 });
 
 test("without QEMU doctor says how to get it", async () => {

@@ -8,7 +8,12 @@ import { FakeSessions } from "./fake-sessions.ts";
 
 const log = createStderrLogger("warn");
 await serveStdio(
-  { idleMs: 600_000, net: false, tools: process.argv[2] === "all" ? "all" : "core" },
+  {
+    idleMs: 600_000,
+    net: false,
+    egress: { kind: "deny_all" },
+    tools: process.argv[2] === "all" ? "all" : "core",
+  },
   async () => new FakeSessions(),
   log,
 );

@@ -9,8 +9,13 @@ const MAX_LIST_BYTES = 6 * 1024;
 const LEAF_TYPES = ["string", "number", "integer", "boolean", "array", "object"];
 const KEYWORDS = ["type", "description", "properties", "required", "items", "minimum", "maximum", "enum"];
 
-const documents = describeTools({ idleMs: 600_000, net: false, tools: "all" });
-const coreDocuments = describeTools({ idleMs: 600_000, net: false, tools: "core" });
+const documents = describeTools({ idleMs: 600_000, net: false, egress: { kind: "deny_all" }, tools: "all" });
+const coreDocuments = describeTools({
+  idleMs: 600_000,
+  net: false,
+  egress: { kind: "deny_all" },
+  tools: "core",
+});
 
 /** What some client's converter would refuse, as `path: reason`. */
 function portabilityProblems(schema: PortableSchema, path: string): string[] {
@@ -95,10 +100,22 @@ test("the portability check finds what it looks for", () => {
 });
 
 test("descriptions and hints follow the configuration", () => {
-  const [open, run] = describeTools({ idleMs: 90_000, net: true, tools: "core" });
+  const denied = { kind: "deny_all" } as const;
+  const [open, run] = describeTools({ idleMs: 90_000, net: true, egress: denied, tools: "core" });
   expect(open?.description).toContain("Closed after 90 s without a call. It has a network.");
   expect(run?.annotations.openWorldHint).toBe(true);
   expect(documents[0]?.description).toContain("Closed after 10 min without a call. It has no network.");
+  expect(documents[1]?.annotations.openWorldHint).toBe(false);
+});
+
+test.each([
+  ["profile", "Listed hosts are reachable, only by proxy ($https_proxy)."],
+  ["allow_all", "The internet is reachable, only by proxy ($https_proxy)."],
+] as const)("of egress %s it says how, and the list stays small", (kind, sentence) => {
+  const [open, run, ...more] = describeTools({ idleMs: 600_000, net: false, egress: { kind }, tools: "all" });
+  expect(open?.description).toEndWith(sentence);
+  expect(run?.annotations.openWorldHint).toBe(true);
+  expect(Buffer.byteLength(JSON.stringify({ tools: [open, run, ...more] }))).toBeLessThan(MAX_LIST_BYTES);
 });
 
 test("the instructions are four sentences at most", () => {

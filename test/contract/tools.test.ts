@@ -18,7 +18,7 @@ beforeEach(async () => {
     return new FakeSessions();
   });
   const server = createMcpServer({
-    facts: { idleMs: 600_000, net: false, tools: "all" },
+    facts: { idleMs: 600_000, net: false, egress: { kind: "deny_all" }, tools: "all" },
     sessions,
     log: SILENT,
   });

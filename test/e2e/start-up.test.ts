@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import packageJson from "../../package.json" with { type: "json" };
 import { descendantsOf } from "../support/processes.ts";
 import { RawClient } from "../support/raw-client.ts";
 import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
 import { type Ended, runExecutable } from "../support/run-executable.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 async function runHere(args: string[], extraEnv: Record<string, string> = {}): Promise<Ended> {
   using home = new TestHome();
@@ -50,10 +51,21 @@ describeWithVms("a variable that is wrong ends the server with 78 and says what 
     ["IGN_MCP_POOL", "65", "from 0 to 64"],
     ["IGN_MCP_CARRIER", "pigeon", "native, twin"],
     ["IGN_MCP_LOG", "loud", "silent"],
+    ["IGN_MCP_EGRESS", "some", "deny_all, allow_all, or profile:"],
   ])("%s=%s", async (name, value, allowed) => {
     const { status, stdout, stderr } = await runHere([], { [name]: value });
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     for (const word of [name, JSON.stringify(value), allowed]) expect(stderr).toContain(word);
+  });
+
+  test("so does an egress profile that cannot be used", async () => {
+    using directory = new TemporaryDirectory();
+    const path = directory.join("egress.json");
+    writeFileSync(path, '{"allow_hosts":["example.com"]}');
+    const { status, stdout, stderr } = await runHere([], { IGN_MCP_EGRESS: `profile:${path}` });
+    expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
+    expect(stderr).toContain(path);
+    expect(stderr).toContain("allow_hosts is no longer a key; list names in allow_sni");
   });
 
   test("a misspelt variable is refused with the one that was meant", async () => {

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { isIPv4 } from "node:net";
 
 export interface SelfMadeCertificate {
   /** Both in PEM */
@@ -13,11 +14,11 @@ const COMMON_NAME = Buffer.from("0603550403", "hex");
 const ALT_NAME = Buffer.from("0603551d11", "hex");
 const CONSTRAINTS = Buffer.from("0603551d13", "hex");
 
-/** A certificate of these names (RFC 5280), signed by itself and valid for a day around now. */
+/** A certificate of these names and IPv4 addresses (RFC 5280), signed by itself and valid for a day around now. */
 export function makeCertificate(...names: string[]): SelfMadeCertificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const issuer = seq(der(0x31, seq(COMMON_NAME, der(0x0c, Buffer.from("test")))));
-  const altNames = seq(...names.map((name) => der(0x82, Buffer.from(name))));
+  const altNames = seq(...names.map(altName));
   const extensions = seq(
     seq(ALT_NAME, der(0x04, altNames)),
     seq(CONSTRAINTS, der(0x04, seq(der(0x01, Buffer.of(0xff))))),
@@ -38,6 +39,10 @@ export function makeCertificate(...names: string[]): SelfMadeCertificate {
     cert: pem("CERTIFICATE", whole),
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
+}
+
+function altName(name: string): Buffer {
+  return isIPv4(name) ? der(0x87, Buffer.from(name.split(".").map(Number))) : der(0x82, Buffer.from(name));
 }
 
 function der(tag: number, content: Uint8Array): Buffer {

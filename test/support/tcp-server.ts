@@ -14,9 +14,9 @@ export class TcpServer implements Disposable {
     });
   }
 
-  static async start(serve: (socket: Socket) => void): Promise<TcpServer> {
+  static async start(serve: (socket: Socket) => void, address = "127.0.0.1"): Promise<TcpServer> {
     const server = new TcpServer(serve);
-    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.#server.listen(0, address, resolve));
     return server;
   }
 

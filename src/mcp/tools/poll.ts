@@ -7,7 +7,7 @@ import { jsonResult } from "../tool-result.ts";
 const DEFAULT_WAIT_S = 10;
 
 export const poll = defineTool({
-  describe: ({ net }) => ({
+  describe: ({ net, egress }) => ({
     name: "poll",
     description:
       "Waits for a run's output after cursor, or its end, with exit_code. Writes stdin or sends a signal first. " +
@@ -25,7 +25,7 @@ export const poll = defineTool({
       },
       required: ["session_id", "run_id"],
     },
-    annotations: { openWorldHint: net },
+    annotations: { openWorldHint: net || egress.kind !== "deny_all" },
   }),
   arguments: z.strictObject({
     session_id: sessionId,

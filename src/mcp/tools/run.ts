@@ -79,7 +79,7 @@ function start(given: z.output<typeof START>): Perform {
   return async (sessions, call) => jsonResult(runFields(await sessions.run(given.session_id, request, call)));
 }
 
-function describe({ net, tools }: ServerFacts): ToolDocument {
+function describe({ net, egress, tools }: ServerFacts): ToolDocument {
   return {
     name: "run",
     description:
@@ -114,6 +114,6 @@ function describe({ net, tools }: ServerFacts): ToolDocument {
       running: { type: "boolean" },
       run_id: { type: "string" },
     }),
-    annotations: { openWorldHint: net },
+    annotations: { openWorldHint: net || egress.kind !== "deny_all" },
   };
 }

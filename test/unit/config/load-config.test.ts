@@ -29,6 +29,7 @@ test("without variables everything has its default, under the home directory", (
     callMs: 50_000,
     tools: "core",
     net: false,
+    egress: { kind: "deny_all" },
     accel: null,
     memoryBytes: 536_870_912,
     cpus: 1,
@@ -71,6 +72,7 @@ test("the seed's configuration block is understood, and more", () => {
     callMs: 0,
     tools: "all",
     net: true,
+    egress: { kind: "deny_all" },
     accel: "tcg",
     memoryBytes: 1_073_741_824,
     cpus: 2,
@@ -151,4 +153,29 @@ test("the image is looked for beside the executable, in its share, then in the h
   expect(find()).toBe(join(root, "share/ignition/image"));
   mkdirSync(join(executable, "image"), { recursive: true });
   expect(find()).toBe(join(executable, "image"));
+});
+
+test.each([
+  ["deny_all", { kind: "deny_all" }],
+  ["allow_all", { kind: "allow_all" }],
+  ["profile:/etc/egress.json", { kind: "profile", profilePath: "/etc/egress.json" }],
+])("IGN_MCP_EGRESS=%s is understood", (text, egress) => {
+  expect(loadConfig({ HOME: root, IGN_MCP_EGRESS: text }).egress as object).toEqual(egress);
+});
+
+test.each(["none", "profile", "profile:", "profile:egress.json", "allow_all:/x", "profile:/a\0b"])(
+  "IGN_MCP_EGRESS=%j is refused with what is allowed",
+  (text) => {
+    expect(problems({ HOME: root, IGN_MCP_EGRESS: text })).toEqual([
+      expect.stringContaining(
+        "it must be deny_all, allow_all, or profile: and the absolute path of an egress.json.",
+      ),
+    ]);
+  },
+);
+
+test("a network card and rules for egress are not both set", () => {
+  expect(problems({ HOME: root, IGN_MCP_NET: "1", IGN_MCP_EGRESS: "deny_all" })).toEqual([
+    expect.stringContaining("set one of them"),
+  ]);
 });

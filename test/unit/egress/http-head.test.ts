@@ -70,6 +70,7 @@ test.each([
   ["GET http://a.example/#x HTTP/1.1", "Host: a.example", "bad_request"],
   ["GET http:/// HTTP/1.1", "Host: a.example", "bad_request"],
   ["OPTIONS * HTTP/1.1", "Host: a.example", "bad_request"],
+  ["CONNECT http://a.example/ HTTP/1.1", "Host: a.example", "bad_request"],
   ["GET http://a.example/ HTTP/1.1", "Host: b.example", "host_mismatch"],
   ["GET http://a.example:8080/ HTTP/1.1", "Host: a.example", "host_mismatch"],
   ["GET http://a.example/ HTTP/1.1", "Host:", "host_mismatch"],

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { ALLOW_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
 import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
+import { parseIp } from "../../../src/egress/ip-address.ts";
 import { nameResolver } from "../../../src/egress/resolve-name.ts";
 import { FakeDns } from "../../support/fake-dns.ts";
 import { GuestEnd, PUBLIC, TestGate, toLoopback } from "../../support/proxied-guest.ts";
@@ -92,6 +93,15 @@ test.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.
     expect(dialled).toEqual([]);
   },
 );
+
+test("a public address of the machine itself is refused unless it is listed", async () => {
+  using target = await TcpServer.start((socket) => socket.end());
+  const ownAddresses = () => [parseIp(PUBLIC)!];
+  using gate = new TestGate({ policy: ALLOW_ALL, ownAddresses });
+  expect(await connect(gate, `me.example:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
+  using listing = new TestGate({ policy: profile({ allow_cidrs: [`${PUBLIC}/32`] }), ownAddresses });
+  expect(await connect(listing, `me.example:${target.port}`)).toStartWith("HTTP/1.1 200 ");
+});
 
 test("an address that is listed is reached, and nothing beside it", async () => {
   using target = await TcpServer.start((socket) => socket.end());
