@@ -1,3 +1,4 @@
+import { ByteQueue } from "./byte-queue.ts";
 import { EgressError } from "./egress-error.ts";
 
 /** A byte stream both ways. Closing `writable` ends that direction only; the other goes on. */
@@ -8,14 +9,12 @@ export interface Connection {
   abort?(reason: Error): void;
 }
 
-const NOTHING = new Uint8Array(0);
-
 /** One end of a connection, read through a buffer that a parser may look into before it takes from it. */
 export class Channel {
   readonly #connection: Connection;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  #buffered: Uint8Array = NOTHING;
+  readonly #queue = new ByteQueue();
   #destroyedBy: unknown = null;
   #isStopped = false;
   #pending: Promise<{ done: boolean; value?: Uint8Array | undefined }> | null = null;
@@ -44,26 +43,25 @@ export class Channel {
 
   /** What arrived and was not taken. The caller bounds it: nothing is read unless it asks. */
   get buffered(): Uint8Array {
-    return this.#buffered;
+    return this.#queue.bytes;
   }
 
   /** Waits for more bytes and appends them; false at the end of the stream. Rejects once destroyed. */
   async fill(): Promise<boolean> {
     const more = await this.#next();
     if (more === null) return false;
-    this.#buffered = this.#buffered.byteLength === 0 ? more : Buffer.concat([this.#buffered, more]);
+    this.#queue.add(more);
     return true;
   }
 
   take(count: number): Uint8Array {
-    const taken = this.#buffered.subarray(0, count);
-    this.#buffered = this.#buffered.subarray(count);
-    return taken;
+    return this.#queue.take(count);
   }
 
   /** All that is buffered, else the next bytes; null at the end of the stream. */
   async read(): Promise<Uint8Array | null> {
-    return this.#buffered.byteLength > 0 ? this.take(this.#buffered.byteLength) : await this.#next();
+    const { byteLength } = this.buffered;
+    return byteLength > 0 ? this.take(byteLength) : await this.#next();
   }
 
   /** Resolves when the other side has room for more. */
@@ -88,7 +86,7 @@ export class Channel {
   /** Reads to the real end, or to the limit, and drops it. */
   async drain(limitBytes: number): Promise<void> {
     this.#isStopped = false;
-    this.#buffered = NOTHING;
+    this.#queue.clear();
     const from = this.readBytes;
     while (this.readBytes - from < limitBytes && (await this.#next()) !== null);
   }

@@ -1,7 +1,7 @@
 import { EgressError } from "./egress-error.ts";
 
 /** RFC 9112, without what it lets a lenient server accept */
-export const MAX_HEAD_BYTES = 32_768;
+export const MAX_HEAD_BYTES = 16_384;
 const MAX_FIELDS = 128;
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP\/1\.([01])$/;
 const FIELD =

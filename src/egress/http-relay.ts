@@ -18,6 +18,10 @@ import { Passage } from "./passage.ts";
 const CRLF = Buffer.from("\r\n");
 const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 
+function chunkOf(piece: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(`${piece.byteLength.toString(16)}\r\n`), piece, CRLF]);
+}
+
 interface Server {
   origin: string;
   channel: Channel;
@@ -120,8 +124,7 @@ export class HttpRelay {
     await this.#send(server, encodeHead(request));
     const isChunked = request.framing.kind === "chunked";
     await this.#body(request.framing, async (piece) => {
-      if (isChunked) await this.#send(server, Buffer.from(`${piece.byteLength.toString(16)}\r\n`));
-      await this.#send(server, isChunked ? Buffer.concat([piece, CRLF]) : piece);
+      await this.#send(server, isChunked ? chunkOf(piece) : piece);
     });
     if (isChunked) await this.#send(server, LAST_CHUNK);
   }
@@ -212,7 +215,7 @@ export class HttpRelay {
       await this.#waitForBody();
       const { data, length } = decoder.push(this.#client.buffered);
       this.#client.take(length);
-      for (const piece of data) await write(piece);
+      if (data.length > 0) await write(Buffer.concat(data));
     }
   }
 

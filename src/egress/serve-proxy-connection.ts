@@ -18,7 +18,7 @@ import {
   SOCKS_VERSION,
   type SocksAnswer,
 } from "./socks5.ts";
-import { runTunnel, tlsRefusal } from "./tunnel.ts";
+import { runTunnel, TLS_REFUSAL } from "./tunnel.ts";
 
 const HTTP_PORT = 80;
 const TLS_RECORD = 22;
@@ -146,7 +146,7 @@ class ProxyConnection {
       return await this.#relay(relay, null);
     }
     if (grounds !== "name") return await runTunnel(this.#client, channel, null);
-    this.#refuse = () => (this.#client.buffered[0] === TLS_RECORD ? tlsRefusal() : null);
+    this.#refuse = () => (this.#client.buffered[0] === TLS_RECORD ? TLS_REFUSAL : null);
     await runTunnel(this.#client, channel, { name: name!, port, handshakeMs: this.#gate.limits.handshakeMs });
   }
 

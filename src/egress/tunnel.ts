@@ -4,8 +4,8 @@ import { EgressError } from "./egress-error.ts";
 import { inTime } from "./in-time.ts";
 
 const TLS_PORT = 443;
-/** RFC 8446, section 6: a fatal alert, access_denied */
-const ACCESS_DENIED = Uint8Array.of(21, 3, 3, 0, 2, 2, 49);
+/** What a TLS client that was refused is told (RFC 8446, section 6): a fatal alert, access_denied */
+export const TLS_REFUSAL = Uint8Array.of(21, 3, 3, 0, 2, 2, 49);
 
 /** The name a tunnel was opened for, when the name is why it was allowed. */
 export interface PromisedName {
@@ -38,11 +38,6 @@ export async function runTunnel(
   const works = [outward(), pump(upstream, client)];
   for (const work of works) work.catch(stop);
   await Promise.all(works);
-}
-
-/** Says to a TLS client that it was refused. */
-export function tlsRefusal(): Uint8Array {
-  return ACCESS_DENIED;
 }
 
 /** Leaves all bytes in the buffer. A protocol without TLS passes on ports other than 443. */
