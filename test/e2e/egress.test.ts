@@ -174,6 +174,28 @@ describeWithVms("a way out", () => {
   });
 });
 
+describeWithVms("an egress profile that changes", () => {
+  test("is read for the next session, which fails when it cannot be used", async () => {
+    using directory = new TemporaryDirectory();
+    const path = directory.join("egress.json");
+    writeFileSync(path, "{}");
+    await using server = await TestServer.start({ IGN_MCP_EGRESS: `profile:${path}` });
+    using listed = serve(LISTED);
+    const fetch = `curl -sS --max-time 20 http://${LISTED}:${listed.port}/`;
+    const before = await server.open();
+    expect(await before.output(fetch)).toContain("does not list");
+    writeFileSync(path, JSON.stringify({ allow_hosts: [LISTED] }));
+    const { isError, text } = await server.client.call("open_session", {});
+    expect({ isError, text }).toEqual({
+      isError: true,
+      text: expect.stringContaining("allow_hosts is no longer a key"),
+    });
+    writeFileSync(path, JSON.stringify({ allow_cidrs: [`${LISTED}/32`] }));
+    expect(await (await server.open()).output(fetch)).toBe("GET / with 0 bytes\n");
+    expect(await before.output(fetch)).toContain("does not list");
+  });
+});
+
 describeWithVms("a session without IGN_MCP_EGRESS", () => {
   test("has no proxy, and no variable that names one", async () => {
     await using server = await TestServer.start({ IGN_MCP_POOL: "0" });
