@@ -1,24 +1,22 @@
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
+import { LazySessions } from "../mcp/lazy-sessions.ts";
 import { serveStdio } from "../mcp/serve-stdio.ts";
+import { SessionTools } from "../mcp/session-tools.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { exitOnBug } from "./exit-on-bug.ts";
 import { createStderrLogger } from "./stderr-logger.ts";
 
 /** The MCP server on stdin and stdout; ends when its client does. */
 export async function serve(config: Config): Promise<ExitCode> {
   await checkEgress(config);
   const log = createStderrLogger(config.logLevel);
-  const exitOnBug = (error: unknown) => {
-    log.error({ err: error }, "ending because of a bug");
-    process.exit(EXIT.bug); // the kernel ends the VMs with us
-  };
-  process.on("uncaughtException", exitOnBug);
-  process.on("unhandledRejection", exitOnBug);
-  const createSessions = async () => {
+  exitOnBug(log);
+  const sessions = new LazySessions(async () => {
     const { createSessionService } = await import("../session/create-session-service.ts");
     return createSessionService(config, log);
-  };
-  await serveStdio(config, createSessions, log);
+  });
+  await serveStdio(new SessionTools(config, sessions, log), log);
   return EXIT.ok;
 }
 

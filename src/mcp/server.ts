@@ -10,37 +10,24 @@ import {
   type ServerNotification,
   type ServerRequest,
 } from "@modelcontextprotocol/sdk/types.js";
-import packageJson from "../../package.json" with { type: "json" };
 import type { Logger } from "../base/logger.ts";
-import { describeFailure } from "./call-failure.ts";
-import { INSTRUCTIONS } from "./instructions.ts";
-import type { LazySessions } from "./lazy-sessions.ts";
 import { ProgressReporter } from "./progress-reporter.ts";
-import type { ServerFacts, Tool } from "./tool.ts";
-import { describeTools, toolsOf } from "./tool-list.ts";
-import { failureResult } from "./tool-result.ts";
+import type { ToolService } from "./tool-service.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-export interface ServerParts {
-  facts: ServerFacts;
-  sessions: LazySessions;
-  log: Logger;
-}
-
-/** The tools over any transport. Nothing is opened or written before the first sound tool call. */
-export function createMcpServer({ facts, sessions, log }: ServerParts): Server {
-  const tools = describeTools(facts);
-  const toolsByName = toolsOf(facts.tools);
-  const server = new Server(
-    { name: "ignition-mcp", version: packageJson.version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
-  );
+/** The tools of a service over any transport, for one client. */
+export function createMcpServer(service: ToolService, log: Logger): Server {
+  const { serverInfo, instructions, documents } = service;
+  const server = new Server(serverInfo, {
+    capabilities: { tools: {} },
+    ...(instructions !== undefined && { instructions }),
+  });
   server.onerror = (error) => log.warn({ err: error }, "protocol error");
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...documents] }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const startedMs = performance.now();
-    const result = await callTool(toolsByName, params, extra, sessions, log);
+    const result = await callTool(service, params, extra, log);
     const ms = Math.round(performance.now() - startedMs);
     log.info({ tool: params.name, failed: result.isError === true, ms }, "tool call");
     return result;
@@ -49,34 +36,26 @@ export function createMcpServer({ facts, sessions, log }: ServerParts): Server {
 }
 
 async function callTool(
-  tools: ReadonlyMap<string, Tool>,
+  service: ToolService,
   params: CallToolRequest["params"],
   extra: Extra,
-  sessions: LazySessions,
   log: Logger,
 ): Promise<CallToolResult> {
-  const tool = tools.get(params.name);
-  if (!tool) {
-    const known = [...tools.keys()].join(", ");
+  const names = service.documents.map((document) => document.name);
+  if (!names.includes(params.name)) {
     throw new McpError(
       ErrorCode.InvalidParams,
-      `There is no tool ${JSON.stringify(params.name.slice(0, 64))}. The tools are ${known}.`,
+      `There is no tool ${JSON.stringify(params.name.slice(0, 64))}. The tools are ${names.join(", ")}.`,
     );
   }
   using progress = startProgress(params.name, extra, log);
-  try {
-    const perform = tool.prepare(params.arguments ?? {});
-    const service = await sessions.get();
-    return await perform(service, {
-      signal: extra.signal,
-      ...(progress && {
-        progress: (state: string) => progress.report(state),
-        quote: (line: string) => progress.quote(line),
-      }),
-    });
-  } catch (error) {
-    return failureResult(describeFailure(error, log));
-  }
+  return await service.call(params.name, params.arguments ?? {}, {
+    signal: extra.signal,
+    ...(progress && {
+      progress: (state: string) => progress.report(state),
+      quote: (line: string) => progress.quote(line),
+    }),
+  });
 }
 
 /** Null when the client did not ask for progress. */

@@ -7,7 +7,7 @@ export interface Lifetime {
     flushed(): Promise<void>;
     close(): Promise<void>;
   };
-  sessions: AsyncDisposable;
+  service: AsyncDisposable;
   /** Where signals come from: `process` */
   signals: NodeJS.EventEmitter;
   /** Ends the process at once with this code */
@@ -21,7 +21,7 @@ const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 const DEFAULT_BUDGET_MS = 2000;
 
 /**
- * Resolves when the client has gone or a signal came, and every VM has ended or the budget is spent.
+ * Resolves when the client has gone or a signal came, and the service has ended or the budget is spent.
  * A second signal ends the process at once.
  */
 export async function serveUntilEnd(lifetime: Lifetime): Promise<void> {
@@ -55,9 +55,9 @@ function watchForEnd({ transport, signals, exitNow }: Lifetime): Disposable & { 
   };
 }
 
-/** Ends the sessions, which fails the calls in flight, and lets their answers out. */
-async function closeAll({ sessions, transport }: Lifetime): Promise<void> {
-  await sessions[Symbol.asyncDispose]();
+/** Ends the service, which fails the calls in flight, and lets their answers out. */
+async function closeAll({ service, transport }: Lifetime): Promise<void> {
+  await service[Symbol.asyncDispose]();
   await new Promise(setImmediate); // failed calls write their answers in this turn
   await transport.flushed();
 }

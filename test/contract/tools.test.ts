@@ -5,6 +5,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import packageJson from "../../package.json" with { type: "json" };
 import { LazySessions } from "../../src/mcp/lazy-sessions.ts";
 import { createMcpServer } from "../../src/mcp/server.ts";
+import { SessionTools } from "../../src/mcp/session-tools.ts";
 import { FakeSessions } from "./fake-sessions.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -17,11 +18,8 @@ beforeEach(async () => {
     made += 1;
     return new FakeSessions();
   });
-  const server = createMcpServer({
-    facts: { idleMs: 600_000, net: false, egress: { kind: "deny_all" }, tools: "all" },
-    sessions,
-    log: SILENT,
-  });
+  const facts = { idleMs: 600_000, net: false, egress: { kind: "deny_all" }, tools: "all" } as const;
+  const server = createMcpServer(new SessionTools(facts, sessions, SILENT), SILENT);
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   client = new Client({ name: "contract", version: "1" });
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);

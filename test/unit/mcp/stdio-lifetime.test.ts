@@ -11,7 +11,7 @@ function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {
     flushed: async () => void steps.push("flushed"),
     close: async () => void steps.push("closed"),
   };
-  const sessions = {
+  const service = {
     [Symbol.asyncDispose]: async () => {
       await options.dispose?.();
       steps.push("disposed");
@@ -21,7 +21,7 @@ function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {
   const log = { debug() {}, info() {}, warn: note, error: note };
   const ended = serveUntilEnd({
     transport,
-    sessions,
+    service,
     signals,
     exitNow: (code) => void exits.push(code),
     log,
@@ -30,7 +30,7 @@ function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {
   return { steps, warnings, exits, signals, transport, ended };
 }
 
-test("the end of input ends sessions, then lets answers out, then closes", async () => {
+test("the end of input ends the service, then lets answers out, then closes", async () => {
   const { steps, transport, ended } = start();
   transport.onend?.("stdin ended");
   await ended;

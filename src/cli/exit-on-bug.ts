@@ -1,0 +1,12 @@
+import type { Logger } from "../base/logger.ts";
+import { EXIT } from "./exit-codes.ts";
+
+/** An error nobody awaits is a bug: the process says so and ends, and the kernel ends what it left running. */
+export function exitOnBug(log: Logger): void {
+  const exit = (error: unknown) => {
+    log.error({ err: error }, "ending because of a bug");
+    process.exit(EXIT.bug);
+  };
+  process.on("uncaughtException", exit);
+  process.on("unhandledRejection", exit);
+}
