@@ -4,6 +4,7 @@ import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { VARIABLES } from "../config/variables.ts";
+import { addAnvilCommands } from "./anvil-commands.ts";
 import { type BaseActions, BaseCommands } from "./base-commands.ts";
 import type { ConsoleOutput } from "./console-output.ts";
 import type { ExitCode } from "./exit-codes.ts";
@@ -58,6 +59,7 @@ export function createProgram(parts: ProgramParts): Command {
       parts.onExit(await runDaemon(loadConfig(process.env), process.env, endVms));
     });
   addBaseCommands(program, parts);
+  addAnvilCommands(program, parts);
   return program;
 }
 

@@ -1,0 +1,149 @@
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import * as z from "zod";
+import { writeFileAtomically } from "../base/atomic-file.ts";
+import { acquireLock } from "../base/owned-lock.ts";
+import { AdapterError, sentenceOf } from "./adapter-error.ts";
+
+const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+const LOCK_MS = 10_000;
+/** Never through a symlink, and not waiting for the other end of a pipe */
+const SAFE_OPEN = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** One line of the runtime audit, its keys in this order. */
+const RECORD = z.object({
+  /** RFC 3339, UTC */
+  timestamp: z.string(),
+  tenant_id: z.string(),
+  vm_id: z.string().optional(),
+  session_alias: z.string().optional(),
+  tool_name: z.string(),
+  daemon_operation: z.string(),
+  result_code: z.enum(["success", "error"]),
+  error: z.string().optional(),
+});
+
+export type AuditRecord = z.output<typeof RECORD>;
+
+export interface AuditContent {
+  /** Oldest first */
+  records: AuditRecord[];
+  /** Lines that are no record, such as one that a full disk cut short */
+  damagedLines: number;
+}
+
+/** What of an audit is kept; 0 switches a limit off. */
+export interface Retention {
+  keepLast: number;
+  maxAgeSeconds: number;
+}
+
+/** Appends one line, which has reached the disk when this resolves. The file is private; a symlink is refused. */
+export async function appendRuntimeAudit(path: string, record: AuditRecord): Promise<void> {
+  await attempt("write", path, async () => {
+    await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+    await using _turn = await lock(path);
+    await using file = await openRegular(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT);
+    const line = `${(await endsInsideLine(file)) ? "\n" : ""}${JSON.stringify(RECORD.parse(record))}\n`;
+    await file.writeFile(line);
+    await file.sync();
+  });
+}
+
+/** All records, or those of a tenant, and of these the newest `limit`. Nothing when there is no file. */
+export async function readRuntimeAudit(
+  path: string,
+  { tenantId, limit }: { tenantId?: string; limit?: number } = {},
+): Promise<AuditContent> {
+  return await attempt("read", path, async () => {
+    const { records, damagedLines } = await readAll(path);
+    const wanted =
+      tenantId === undefined ? records : records.filter((record) => record.tenant_id === tenantId);
+    return {
+      records: limit === undefined ? wanted : wanted.slice(Math.max(0, wanted.length - limit)),
+      damagedLines,
+    };
+  });
+}
+
+/** Removes what the retention does not keep; resolves with the number of records left. */
+export async function pruneRuntimeAudit(
+  path: string,
+  retention: Retention,
+  nowMs = Date.now(),
+): Promise<number> {
+  const { keepLast, maxAgeSeconds } = retention;
+  if (keepLast < 0) throw new AdapterError("bad_input", "keep_last must be non-negative");
+  if (maxAgeSeconds < 0) throw new AdapterError("bad_input", "max_age_seconds must be non-negative");
+  return await attempt("prune", path, async () => {
+    await using _turn = await lock(path);
+    const { records } = await readAll(path);
+    const recent = records.filter(
+      ({ timestamp }) => maxAgeSeconds === 0 || Date.parse(timestamp) >= nowMs - maxAgeSeconds * 1000,
+    );
+    const kept = keepLast === 0 ? recent : recent.slice(-keepLast);
+    if (kept.length < records.length) {
+      await writeFileAtomically(
+        path,
+        kept.map((record) => `${JSON.stringify(record)}\n`).join(""),
+        FILE_MODE,
+      );
+    }
+    return kept.length;
+  });
+}
+
+async function readAll(path: string): Promise<AuditContent> {
+  let text: string;
+  try {
+    await using file = await openRegular(path, constants.O_RDONLY);
+    text = await file.readFile("utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { records: [], damagedLines: 0 };
+    throw error;
+  }
+  const lines = text.split("\n").filter((line) => line !== "");
+  const records = lines.map(parseRecord).filter((record) => record !== null);
+  return { records, damagedLines: lines.length - records.length };
+}
+
+function parseRecord(line: string): AuditRecord | null {
+  try {
+    return RECORD.safeParse(JSON.parse(line)).data ?? null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function openRegular(path: string, flags: number): Promise<FileHandle> {
+  const file = await open(path, flags | SAFE_OPEN, FILE_MODE);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new Error("it is no regular file");
+}
+
+/** A record that was cut short must not spoil the next one. */
+async function endsInsideLine(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat();
+  if (size === 0) return false;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] !== 0x0a;
+}
+
+/** Keeps a prune from losing what is appended meanwhile, also by another process. */
+function lock(path: string): Promise<AsyncDisposable> {
+  return acquireLock(`${path}.lock`, AbortSignal.timeout(LOCK_MS));
+}
+
+async function attempt<T>(what: string, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const cause = code === "ELOOP" ? "it is a symlink" : sentenceOf(error);
+    throw new AdapterError("audit", `${what} runtime audit ${JSON.stringify(path)}: ${cause}`, error);
+  }
+}

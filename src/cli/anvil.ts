@@ -1,0 +1,16 @@
+import { AnvilTools } from "../anvil/anvil-tools.ts";
+import { loadAdapterConfig } from "../anvil/load-config.ts";
+import type { Environment } from "../config/config.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { serveStdio } from "../mcp/serve-stdio.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { exitOnBug } from "./exit-on-bug.ts";
+import { createStderrLogger } from "./stderr-logger.ts";
+
+/** The anvil adapter on stdin and stdout; ends when its client does. */
+export async function serveAnvil(env: Environment): Promise<ExitCode> {
+  const log = createStderrLogger(loadConfig(env).logLevel);
+  exitOnBug(log);
+  await serveStdio(await AnvilTools.open(loadAdapterConfig(env), log), log);
+  return EXIT.ok;
+}
