@@ -7,6 +7,7 @@ import { VARIABLES } from "../config/variables.ts";
 import { addAnvilCommands } from "./anvil-commands.ts";
 import { type BaseActions, BaseCommands } from "./base-commands.ts";
 import type { ConsoleOutput } from "./console-output.ts";
+import { addCtlCommands } from "./ctl-commands.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { formatTable } from "./table.ts";
 
@@ -60,6 +61,7 @@ export function createProgram(parts: ProgramParts): Command {
     });
   addBaseCommands(program, parts);
   addAnvilCommands(program, parts);
+  addCtlCommands(program, parts);
   return program;
 }
 
