@@ -1,5 +1,7 @@
 /** Everything the adapter's file and environment decide. All paths are absolute. */
 export interface AdapterConfig {
+  /** File that was read because it lies in the current directory, not because anybody named it */
+  foundFilePath: string | null;
   /** http or https, without a slash at its end */
   daemonUrl: string;
   apiToken: string | null;

@@ -27,12 +27,14 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
  */
 export function loadAdapterConfig(env: Environment): AdapterConfig {
   const problems = unknownVariables(env);
-  const settings = { ...fileSettings(env), ...environmentSettings(env) };
+  const { foundFilePath, settings: written } = fileSettings(env);
+  const settings = { ...written, ...environmentSettings(env) };
   problems.push(...settingProblems(settings), ...routerProblems(settings));
   if (problems.length > 0) throw new ConfigError(problems);
   const text = (name: SettingName) => settings[name]?.text || null;
   const path = (name: SettingName) => (text(name) === null ? null : resolve(text(name)!));
   return {
+    foundFilePath,
     daemonUrl: parseDaemonUrl(text("daemon_url") ?? SETTINGS.daemon_url.fallback),
     apiToken: text("api_token"),
     defaultTimeoutMs:
@@ -43,15 +45,16 @@ export function loadAdapterConfig(env: Environment): AdapterConfig {
   };
 }
 
-function fileSettings(env: Environment): Settings {
+function fileSettings(env: Environment): { foundFilePath: string | null; settings: Settings } {
   const named = env[CONFIG_VARIABLE];
-  const settings = readConfigFile(named || DEFAULT_CONFIG_PATH);
+  const path = named || DEFAULT_CONFIG_PATH;
+  const settings = readConfigFile(path);
   if (settings === null && named) {
     throw new ConfigError([
       `${CONFIG_VARIABLE} names ${named}, which does not exist. Write it, or unset it.`,
     ]);
   }
-  return settings ?? {};
+  return { foundFilePath: settings === null || named ? null : resolve(path), settings: settings ?? {} };
 }
 
 /** An empty variable is unset, but for the flock mode, where it switches off what the file switches on. */

@@ -11,6 +11,13 @@ import { createStderrLogger } from "./stderr-logger.ts";
 export async function serveAnvil(env: Environment): Promise<ExitCode> {
   const log = createStderrLogger(loadConfig(env).logLevel);
   exitOnBug(log);
-  await serveStdio(await AnvilTools.open(loadAdapterConfig(env), log), log);
+  const config = loadAdapterConfig(env);
+  const { foundFilePath } = config;
+  if (foundFilePath !== null)
+    log.warn(
+      { path: foundFilePath },
+      "settings come from a file of the current directory; ANVIL_MCP_CONFIG names another",
+    );
+  await serveStdio(await AnvilTools.open(config, log), log);
   return EXIT.ok;
 }

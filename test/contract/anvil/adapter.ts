@@ -30,6 +30,7 @@ export class Adapter implements AsyncDisposable {
     const daemon = new FakeDaemon();
     const directory = new TemporaryDirectory();
     const config: AdapterConfig = {
+      foundFilePath: null,
       daemonUrl: daemon.url,
       apiToken: "operator-key",
       defaultTimeoutMs: 300_000,

@@ -1,6 +1,6 @@
 /** The adapter as a process: its start, its end, and what it writes where. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RawClient } from "../../support/raw-client.ts";
 import { StdioClient } from "../../support/stdio-client.ts";
@@ -50,6 +50,14 @@ test("settings that are wrong end the start with 78 and a line each", async () =
       "ignition-mcp: ANVIL_DAEMON_URL must have the scheme http or https.\n" +
       'ANVIL_MCP_TENANT_ID must be at most 64 of A-Z a-z 0-9 . _ - that start with a letter or digit, without "..".\n',
   });
+});
+
+test("a file that is found in the current directory is told on stderr, one that is named is not", async () => {
+  mkdirSync(home.join("configs"));
+  const path = home.join("configs", "anvil-mcp.yaml");
+  writeFileSync(path, "default_tenant_id: team-1");
+  expect((await invoke([])).err).toContain(JSON.stringify(path));
+  expect(await invoke([], { ANVIL_MCP_CONFIG: path })).toEqual({ code: 0, out: "", err: "" });
 });
 
 test("a damaged store ends the start and stays as it is", async () => {

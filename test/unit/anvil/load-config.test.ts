@@ -5,6 +5,7 @@ import { ConfigError } from "../../../src/config/config-error.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const DEFAULTS = {
+  foundFilePath: null,
   daemonUrl: "http://127.0.0.1:3000",
   apiToken: null,
   defaultTimeoutMs: 300_000,
@@ -47,7 +48,8 @@ test("the default file may be missing, and is read when it is there", () => {
   mkdirSync("configs");
   expect(loadAdapterConfig({ ANVIL_MCP_CONFIG: "" })).toEqual(DEFAULTS);
   writeFileSync("configs/anvil-mcp.yaml", "default_tenant_id: team-1\n");
-  expect(loadAdapterConfig({})).toEqual({ ...DEFAULTS, defaultTenantId: "team-1" });
+  const found = { defaultTenantId: "team-1", foundFilePath: directory.join("configs/anvil-mcp.yaml") };
+  expect(loadAdapterConfig({})).toEqual({ ...DEFAULTS, ...found });
 });
 
 test("a file that is named must exist", () => {
@@ -70,6 +72,7 @@ reconcile_interval: 1m30s
 
 test("every key of a file counts, and its values are taken as they are written", () => {
   expect(fromFile(FULL)).toEqual({
+    ...DEFAULTS,
     daemonUrl: "https://engine.example:8443/base",
     apiToken: "0123456789",
     defaultTimeoutMs: 60_000,
@@ -89,6 +92,7 @@ test("a variable wins over its key, and an empty one does not", () => {
     ANVIL_MCP_AUDIT_LOG: "/a.jsonl",
   };
   expect(fromFile(FULL, env)).toEqual({
+    ...DEFAULTS,
     daemonUrl: "http://localhost:1",
     apiToken: "other",
     defaultTimeoutMs: 7000,
