@@ -10,6 +10,7 @@ import type { AnvilTool } from "./anvil-tool.ts";
 import { CallAudit } from "./call-audit.ts";
 import { DaemonClient } from "./daemon-client.ts";
 import { trimmed } from "./input-rules.ts";
+import { RuntimeAudit } from "./runtime-audit.ts";
 import { SessionStore } from "./session-store.ts";
 import { isTenantId, TENANT_ID_RULE } from "./tenant-id.ts";
 import { ANVIL_TOOLS } from "./tool-list.ts";
@@ -23,6 +24,7 @@ export class AnvilTools implements ToolService {
   readonly #config: AdapterConfig;
   readonly #daemon: DaemonClient;
   readonly #sessions: SessionStore;
+  readonly #audit: RuntimeAudit | null;
   readonly #log: Logger;
   readonly #end = new AbortController();
 
@@ -30,6 +32,7 @@ export class AnvilTools implements ToolService {
     this.#config = config;
     this.#daemon = new DaemonClient({ baseUrl: config.daemonUrl, token: config.apiToken });
     this.#sessions = sessions;
+    this.#audit = config.auditLogPath === null ? null : new RuntimeAudit(config.auditLogPath);
     this.#log = log;
   }
 
@@ -62,7 +65,7 @@ export class AnvilTools implements ToolService {
     return await tool.perform(checked, {
       daemon: this.#daemon,
       sessions: this.#sessions,
-      audit: new CallAudit(this.#config.auditLogPath, tenantId, { name, operation: tool.operation }),
+      audit: new CallAudit(this.#audit, tenantId, { name, operation: tool.operation }),
       tenantId,
       defaultTimeoutMs: this.#config.defaultTimeoutMs,
       signal: AbortSignal.any([signal, this.#end.signal]),
@@ -72,7 +75,7 @@ export class AnvilTools implements ToolService {
   /** Empty when nobody needs one. */
   #tenantOf(given: unknown): string {
     const tenantId = trimmed(given as string | undefined) || (this.#config.defaultTenantId ?? "");
-    if (tenantId === "" && this.#config.auditLogPath !== null) {
+    if (tenantId === "" && this.#audit !== null) {
       const text = "tenant_id or ANVIL_MCP_TENANT_ID is required when runtime audit is enabled";
       throw new AdapterError("bad_input", text);
     }

@@ -1,5 +1,5 @@
 import { AdapterError, DaemonError, sentenceOf } from "./adapter-error.ts";
-import { appendRuntimeAudit } from "./runtime-audit.ts";
+import type { RuntimeAudit } from "./runtime-audit.ts";
 
 const MAX_ERROR_CHARS = 240;
 const SENSITIVE = /agent_token|authorization|bearer |secret|token/i;
@@ -12,13 +12,13 @@ export interface AuditSubject {
 
 /** Writes down how one call of a tool ended. */
 export class CallAudit {
-  readonly #path: string | null;
+  readonly #audit: RuntimeAudit | null;
   readonly #tenantId: string;
   readonly #tool: { name: string; operation: string };
 
-  /** Nothing is written without a path. */
-  constructor(path: string | null, tenantId: string, tool: { name: string; operation: string }) {
-    this.#path = path;
+  /** Nothing is written without an audit. */
+  constructor(audit: RuntimeAudit | null, tenantId: string, tool: { name: string; operation: string }) {
+    this.#audit = audit;
     this.#tenantId = tenantId;
     this.#tool = tool;
   }
@@ -62,8 +62,8 @@ export class CallAudit {
     { vmId, sessionAlias }: AuditSubject,
     end: { result_code: "success" | "error"; error?: string },
   ): Promise<void> {
-    if (this.#path === null || this.#tenantId === "") return;
-    await appendRuntimeAudit(this.#path, {
+    if (this.#audit === null || this.#tenantId === "") return;
+    await this.#audit.append({
       timestamp: new Date().toISOString(),
       tenant_id: this.#tenantId,
       ...(vmId && { vm_id: vmId }),

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import { acquireLock } from "../base/owned-lock.ts";
 import { AdapterError, sentenceOf } from "./adapter-error.ts";
+import { Mutex } from "./mutex.ts";
 
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
@@ -40,59 +41,74 @@ export interface Retention {
   maxAgeSeconds: number;
 }
 
-/** Appends one line, which has reached the disk when this resolves. The file is private; a symlink is refused. */
-export async function appendRuntimeAudit(path: string, record: AuditRecord): Promise<void> {
-  await attempt("write", path, async () => {
-    await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-    await using _turn = await lock(path);
-    await using file = await openRegular(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT);
-    const line = `${(await endsInsideLine(file)) ? "\n" : ""}${JSON.stringify(RECORD.parse(record))}\n`;
-    await file.writeFile(line);
-    await file.sync();
-  });
-}
+/**
+ * The runtime audit: an append-only file of JSON lines, private to its user, never reached through a symlink. Several
+ * processes may use one file. All rejects with `AdapterError`.
+ */
+export class RuntimeAudit {
+  readonly path: string;
+  /** Calls of this process queue here, so that only processes compete for the lock, which is polled */
+  readonly #turn = new Mutex();
 
-/** All records, or those of a tenant, and of these the newest `limit`. Nothing when there is no file. */
-export async function readRuntimeAudit(
-  path: string,
-  { tenantId, limit }: { tenantId?: string; limit?: number } = {},
-): Promise<AuditContent> {
-  return await attempt("read", path, async () => {
-    const { records, damagedLines } = await readAll(path);
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Appends one line, which has reached the disk when this resolves. */
+  append(record: AuditRecord): Promise<void> {
+    return this.#alone("write", async () => {
+      const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
+      await using file = await openRegular(this.path, flags);
+      const start = (await endsInsideLine(file)) ? "\n" : "";
+      await file.writeFile(`${start}${JSON.stringify(RECORD.parse(record))}\n`);
+      await file.sync();
+    });
+  }
+
+  /** All records, or those of a tenant, and of these the newest `limit`. Nothing when there is no file. */
+  async read({ tenantId, limit }: { tenantId?: string; limit?: number } = {}): Promise<AuditContent> {
+    const { records, damagedLines } = await this.#attempt("read", () => readAll(this.path));
     const wanted =
       tenantId === undefined ? records : records.filter((record) => record.tenant_id === tenantId);
-    return {
-      records: limit === undefined ? wanted : wanted.slice(Math.max(0, wanted.length - limit)),
-      damagedLines,
-    };
-  });
-}
+    const first = limit === undefined ? 0 : Math.max(0, wanted.length - limit);
+    return { records: wanted.slice(first), damagedLines };
+  }
 
-/** Removes what the retention does not keep; resolves with the number of records left. */
-export async function pruneRuntimeAudit(
-  path: string,
-  retention: Retention,
-  nowMs = Date.now(),
-): Promise<number> {
-  const { keepLast, maxAgeSeconds } = retention;
-  if (keepLast < 0) throw new AdapterError("bad_input", "keep_last must be non-negative");
-  if (maxAgeSeconds < 0) throw new AdapterError("bad_input", "max_age_seconds must be non-negative");
-  return await attempt("prune", path, async () => {
-    await using _turn = await lock(path);
-    const { records } = await readAll(path);
-    const recent = records.filter(
-      ({ timestamp }) => maxAgeSeconds === 0 || Date.parse(timestamp) >= nowMs - maxAgeSeconds * 1000,
+  /** Removes what the retention does not keep; resolves with the number of records left. */
+  async prune({ keepLast, maxAgeSeconds }: Retention, nowMs = Date.now()): Promise<number> {
+    if (keepLast < 0) throw new AdapterError("bad_input", "keep_last must be non-negative");
+    if (maxAgeSeconds < 0) throw new AdapterError("bad_input", "max_age_seconds must be non-negative");
+    const oldestMs = maxAgeSeconds === 0 ? Number.NEGATIVE_INFINITY : nowMs - maxAgeSeconds * 1000;
+    return await this.#alone("prune", async () => {
+      const { records } = await readAll(this.path);
+      const recent = records.filter(({ timestamp }) => Date.parse(timestamp) >= oldestMs);
+      const kept = keepLast === 0 ? recent : recent.slice(-keepLast);
+      const text = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
+      if (kept.length < records.length) await writeFileAtomically(this.path, text, FILE_MODE);
+      return kept.length;
+    });
+  }
+
+  /** A prune must not lose what is appended meanwhile, also by another process. */
+  #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    return this.#turn.run(() =>
+      this.#attempt(what, async () => {
+        await mkdir(dirname(this.path), { recursive: true, mode: DIRECTORY_MODE });
+        await using _lock = await acquireLock(`${this.path}.lock`, AbortSignal.timeout(LOCK_MS));
+        return await work();
+      }),
     );
-    const kept = keepLast === 0 ? recent : recent.slice(-keepLast);
-    if (kept.length < records.length) {
-      await writeFileAtomically(
-        path,
-        kept.map((record) => `${JSON.stringify(record)}\n`).join(""),
-        FILE_MODE,
-      );
+  }
+
+  async #attempt<T>(what: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const isLink = (error as NodeJS.ErrnoException).code === "ELOOP";
+      const cause = isLink ? "it is a symlink" : sentenceOf(error);
+      throw new AdapterError("audit", `${what} runtime audit ${JSON.stringify(this.path)}: ${cause}`, error);
     }
-    return kept.length;
-  });
+  }
 }
 
 async function readAll(path: string): Promise<AuditContent> {
@@ -131,19 +147,4 @@ async function endsInsideLine(file: FileHandle): Promise<boolean> {
   if (size === 0) return false;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] !== 0x0a;
-}
-
-/** Keeps a prune from losing what is appended meanwhile, also by another process. */
-function lock(path: string): Promise<AsyncDisposable> {
-  return acquireLock(`${path}.lock`, AbortSignal.timeout(LOCK_MS));
-}
-
-async function attempt<T>(what: string, path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const cause = code === "ELOOP" ? "it is a symlink" : sentenceOf(error);
-    throw new AdapterError("audit", `${what} runtime audit ${JSON.stringify(path)}: ${cause}`, error);
-  }
 }

@@ -1,5 +1,5 @@
 import { loadAdapterConfig } from "../anvil/load-config.ts";
-import { pruneRuntimeAudit, type Retention, readRuntimeAudit } from "../anvil/runtime-audit.ts";
+import { type Retention, RuntimeAudit } from "../anvil/runtime-audit.ts";
 import type { Environment } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { type ConsoleOutput, print } from "./console-output.ts";
@@ -11,7 +11,7 @@ export async function showAudit(
   filter: { tenantId?: string; limit?: number },
   { stdout, stderr }: ConsoleOutput,
 ): Promise<ExitCode> {
-  const { records, damagedLines } = await readRuntimeAudit(auditPath(env), filter);
+  const { records, damagedLines } = await openAudit(env).read(filter);
   for (const record of records) await print(stdout, JSON.stringify(record));
   if (damagedLines > 0) await print(stderr, `${damagedLines} damaged lines were passed over.`);
   return EXIT.ok;
@@ -23,14 +23,14 @@ export async function pruneAudit(
   retention: Retention,
   { stderr }: ConsoleOutput,
 ): Promise<ExitCode> {
-  const left = await pruneRuntimeAudit(auditPath(env), retention);
+  const left = await openAudit(env).prune(retention);
   await print(stderr, `${left} records are kept.`);
   return EXIT.ok;
 }
 
-function auditPath(env: Environment): string {
+function openAudit(env: Environment): RuntimeAudit {
   const { auditLogPath } = loadAdapterConfig(env);
-  if (auditLogPath !== null) return auditLogPath;
+  if (auditLogPath !== null) return new RuntimeAudit(auditLogPath);
   throw new ConfigError([
     "There is no runtime audit: ANVIL_MCP_AUDIT_LOG names none. Set it as the adapter has it.",
   ]);
