@@ -1,4 +1,4 @@
-/** The table of failures in the adapter's contract, one test a row, and the like of them. */
+/** The contract's table of failures, one test a row, and the like of them. Its rows on settings: test/unit/anvil/load-config.test.ts */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { Adapter } from "./adapter.ts";
