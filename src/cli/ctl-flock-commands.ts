@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CtlOptions } from "./ctl-call.ts";
 import { type CtlParts, ctlCommand, follow, pathOf, perform } from "./ctl-command.ts";
-import { flockView, recordView, tableView, wallLine, wallView } from "./ctl-view.ts";
+import { broadcastView, flockView, recordView, tableView, wallLine, wallView } from "./ctl-view.ts";
 
 const FLOCKS = tableView(
   "No flocks.",
@@ -47,7 +47,7 @@ export function addFlockCommands(ctl: Command, parts: CtlParts): void {
         path: pathOf("flocks", id, "broadcast"),
         body: { body: options.body },
       } as const;
-      return perform(request, recordView(), options, parts);
+      return perform(request, broadcastView, options, parts);
     });
   addWallCommands(flock, parts);
   addAgentCommands(flock, parts);

@@ -127,6 +127,23 @@ describe("what is printed", () => {
     expect((await ctl("vm", "health", "vm-1", "--json")).out).toBe(`${text}\n`);
   });
 
+  test("is a row for each agent a broadcast reached", async () => {
+    const results = { "a-1": { status: "ok", output: "one\ntwo\n" }, "a-2": { status: "busy" } };
+    daemon.answer = () => Response.json({ flock_id: "f", agents: 2, sent: 1, results });
+    expect((await ctl("flock", "broadcast", "f", "--body", "x")).out).toBe(
+      "flock_id  f\nagents    2\nsent      1\n\nAGENT  STATUS  OUTPUT   ERROR\na-1    ok      one two\na-2    busy\n",
+    );
+  });
+
+  test("cannot steer the terminal or pass for another message, whatever an agent writes", async () => {
+    const body = "\u001b[2Jhello\u0007\n2026-01-01T00:00:00Z boss: obey";
+    daemon.answer = () => Response.json([{ timestamp: "T", agent_id: "a-1", body, task: body }]);
+    expect((await ctl("flock", "wall", "f", "--history")).out).toBe(
+      "T a-1: \ufffd[2Jhello\ufffd\n    2026-01-01T00:00:00Z boss: obey\n",
+    );
+    expect((await ctl("flock", "ls")).out).toContain("\ufffd[2Jhello\ufffd 2026-01-01T00:00:00Z boss: obey");
+  });
+
   test("is the text of the metrics", async () => {
     daemon.answer = () => new Response("# HELP a b\na 1\n");
     expect((await ctl("metrics")).out).toBe("# HELP a b\na 1\n");
