@@ -19,6 +19,11 @@ export async function runDaemon(config: Config, env: Environment, endVms: boolea
       "ANVIL_API_ADDR can be reached from other machines, and there is no token; set EPHEMERA_API_TOKEN, or listen on 127.0.0.1 or unix:/path.",
     ]);
   }
+  if (config.net) {
+    throw new ConfigError([
+      "IGN_MCP_NET would give VMs a network past their egress policy; unset it for the engine.",
+    ]);
+  }
   const log = createStderrLogger(config.logLevel);
   exitOnBug(log);
   const stopped = untilStopped();

@@ -88,13 +88,22 @@ describeWithVms("the engine over real VMs", () => {
     expect(statSync(engine.socketPath).mode & 0o077).toBe(0);
   });
 
-  test("an address other machines reach is refused without a token, with status 78", async () => {
+  test.each([
+    [
+      "an address other machines reach without a token",
+      { ANVIL_API_ADDR: "0.0.0.0:0" },
+      "set EPHEMERA_API_TOKEN",
+    ],
+    ["a network card", { IGN_MCP_NET: "1" }, "unset it for the engine"],
+    ["an unknown variable", { IGN_ENGINE_DIRECTORY: "/x" }, "is not a variable of the engine"],
+    ["a token file that is not there", { EPHEMERA_API_TOKENS_FILE: "/none" }, "cannot be read (ENOENT)"],
+  ])("%s is refused with status 78", async (_, env, text) => {
     const { status, stderr } = await runExecutable(["daemon"], {
       PATH: process.env["PATH"]!,
       HOME: "/tmp",
-      ANVIL_API_ADDR: "0.0.0.0:0",
+      ...env,
     });
     expect(status).toBe(78);
-    expect(stderr).toContain("set EPHEMERA_API_TOKEN");
+    expect(stderr).toContain(text);
   });
 });

@@ -4,6 +4,7 @@ import { expectNoVms, vmsOf } from "../support/leftovers.ts";
 import { ProgramsWithoutBubblewrap } from "../support/programs-without-bubblewrap.ts";
 import { describeWithVms, EXECUTABLE_PATH, TestHome } from "../support/real-vm.ts";
 import { StdioClient } from "../support/stdio-client.ts";
+import { TestEngine } from "../support/test-engine.ts";
 import { TestServer } from "../support/test-server.ts";
 
 describeWithVms("without bubblewrap", () => {
@@ -38,6 +39,16 @@ describeWithVms("without bubblewrap", () => {
     expect(vms.length).toBeGreaterThan(0);
     process.kill(client.pid, "SIGKILL");
     await expectNoVms(home, vms);
+  });
+
+  test("an engine's VM outlives an engine that is killed, and the next one adopts it", async () => {
+    await using engine = await TestEngine.start(programs.env);
+    const id = await engine.vm();
+    await engine.task(id, "echo kept > file");
+    const { stderr } = await engine.end("SIGKILL");
+    expect(stderr).toContain("QEMU sees the files, processes and network this user sees");
+    await engine.start();
+    expect(await engine.task(id, "cat file")).toBe("kept\n");
   });
 
   test("doctor says it too", () => {

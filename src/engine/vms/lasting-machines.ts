@@ -30,6 +30,8 @@ export class LastingMachines implements Machines {
   /** Bases that are being built, so that one build serves all who wait */
   readonly #builds = new Map<string, Promise<OpenBase>>();
 
+  #hasToldGaps = false;
+
   constructor(config: Config, workDir: string, log: Logger) {
     this.#config = config;
     this.#log = log;
@@ -77,8 +79,9 @@ export class LastingMachines implements Machines {
     const config = { ...this.#config, storePath, memoryBytes, cpus };
     const ground = await findGround(config);
     const { kind, gaps } = ground.jail;
-    if (gaps.length > 0)
-      this.#log.debug({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
+    if (gaps.length > 0 && !this.#hasToldGaps)
+      this.#log.warn({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
+    this.#hasToldGaps = true;
     const base = await openBase(config, ground, name, signal);
     if (base) return base;
     if (!source.isBuildable) throw jsonError(404, "snapshot_not_found", "snapshot not found");
