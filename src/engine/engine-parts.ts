@@ -3,6 +3,7 @@ import type { JsonLines } from "./audit/json-lines.ts";
 import type { RuntimeAudit } from "./audit/runtime-audit.ts";
 import type { DiskFloor } from "./disk-floor.ts";
 import type { EngineSettings } from "./engine-settings.ts";
+import type { Forwards } from "./forwards/forwards.ts";
 import type { Gate } from "./http/auth.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 import type { Profiles } from "./profiles/profiles.ts";
@@ -25,6 +26,7 @@ export interface EngineParts {
   tasks: Tasks;
   meter: VmMeter;
   metrics: EngineMetrics;
+  forwards: Forwards;
   audit: RuntimeAudit;
   access: JsonLines;
   /** Of this engine, for clients, without a final slash */

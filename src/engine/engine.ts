@@ -6,6 +6,8 @@ import { RuntimeAudit } from "./audit/runtime-audit.ts";
 import { DiskFloor } from "./disk-floor.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { EngineSettings } from "./engine-settings.ts";
+import { mountForwardRoutes } from "./forwards/forward-routes.ts";
+import { Forwards } from "./forwards/forwards.ts";
 import { createApp } from "./http/app.ts";
 import { Gate } from "./http/auth.ts";
 import { mountDocumentRoute } from "./http/document.ts";
@@ -57,6 +59,7 @@ export class Engine {
     try {
       const parts = await buildParts(settings, ground);
       await parts.vms.adopt(new AbortController().signal);
+      await parts.forwards.restore(parts.vms.list());
       const app = createApp(parts, [
         (app) => mountHealthRoutes(app, parts, () => 0),
         (app) => mountVmRoutes(app, parts),
@@ -64,6 +67,7 @@ export class Engine {
         (app) => mountTaskRoutes(app, parts),
         (app) => mountWorkspaceRoutes(app, parts),
         (app) => mountWorkloadRoutes(app, parts),
+        (app) => mountForwardRoutes(app, parts),
         (app) => mountTenantRoutes(app, parts),
         (app) => mountAuditRoutes(app, parts),
         (app) => mountMetricsRoutes(app, parts),
@@ -78,7 +82,8 @@ export class Engine {
 
   /** Lets go of everything. VMs go on for the next engine, unless `endVms`. */
   async close({ endVms }: { endVms: boolean }): Promise<void> {
-    const { vms, access } = this.parts;
+    const { vms, forwards, access } = this.parts;
+    forwards[Symbol.dispose]();
     await vms.close({ endVms });
     access[Symbol.dispose]();
     await this.#lock[Symbol.asyncDispose]();
@@ -113,6 +118,7 @@ async function buildParts(
     vms,
     tasks,
     meter,
+    forwards: new Forwards(log),
     metrics: new EngineMetrics(vms, tasks, meter),
     audit: new RuntimeAudit(
       auditLines,

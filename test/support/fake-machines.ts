@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { dirname, join } from "node:path";
+import { Duplex } from "node:stream";
 import { identityOf } from "../../src/base/process-identity.ts";
 import type { Machine, MachinePlace, MachineSource, Machines } from "../../src/engine/vms/machine.ts";
 import type { MachineRecord } from "../../src/engine/vms/vm-record.ts";
@@ -9,6 +12,7 @@ import type { ExitReply } from "../../src/guest/agent-protocol.ts";
 import type { CommandEnd } from "../../src/guest/output-capture.ts";
 import type { RunCommand, RunHandle } from "../../src/guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../src/guest/transfer-file.ts";
+import type { Tunnel } from "../../src/guest/tunnel.ts";
 import type { VmDeath } from "../../src/vm/vm-death.ts";
 
 const SHA = "0".repeat(64);
@@ -118,6 +122,15 @@ export class FakeMachine implements Machine {
 
   async ping(): Promise<void> {
     this.#mustAnswer();
+  }
+
+  /** Connects to the same port of this machine. */
+  async connectGuest(port: number): Promise<Tunnel> {
+    this.#mustAnswer();
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    await once(socket, "connect");
+    const streams = Duplex.toWeb(socket) as unknown as Pick<Tunnel, "readable" | "writable">;
+    return { ...streams, abort: () => socket.resetAndDestroy() };
   }
 
   async pause(): Promise<void> {

@@ -1,6 +1,7 @@
 import { Message } from "../../guest/agent-protocol.ts";
 import type { RunCommand, RunHandle } from "../../guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
+import type { Tunnel } from "../../guest/tunnel.ts";
 import type { LastingVm } from "../../vm/lasting-vm.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
 import type { RunningMachine } from "../../vm/take-checkpoint.ts";
@@ -46,6 +47,10 @@ export class LastingMachine implements Machine {
 
   async ping(signal: AbortSignal): Promise<void> {
     await this.#lasting.vm.agent.request(Message.PING, {}, () => undefined, PING_DEADLINE_MS, signal);
+  }
+
+  connectGuest(port: number, signal: AbortSignal): Promise<Tunnel> {
+    return this.#lasting.vm.connectGuest(port, signal);
   }
 
   async pause(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { ProcessIdentity } from "../../base/process-identity.ts";
 import type { RunCommand, RunHandle } from "../../guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
+import type { Tunnel } from "../../guest/tunnel.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
 import type { RunningMachine } from "../../vm/take-checkpoint.ts";
 import type { VmDeath } from "../../vm/vm-death.ts";
@@ -28,6 +29,8 @@ export interface Machine extends AsyncDisposable {
   getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent>;
   /** Rejects when the agent does not answer */
   ping(signal: AbortSignal): Promise<void>;
+  /** Connects to a port of the guest's 127.0.0.1 */
+  connectGuest(port: number, signal: AbortSignal): Promise<Tunnel>;
   pause(): Promise<void>;
   resume(): Promise<void>;
   /** Lets `work` copy the machine; one after another. `base` is what it is a clone of */

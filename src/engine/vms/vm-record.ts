@@ -42,6 +42,8 @@ export const vmRecord = z.object({
   paused: z.boolean(),
   cpus: z.int().positive(),
   memory_bytes: z.int().positive(),
+  /** Ports of the host's loopback that lead to the guest's */
+  forwards: z.array(z.object({ guest_port: z.int(), host_port: z.int() })).default([]),
   /** Absolute: where its sockets are depends on the environment of the engine that made it */
   socket_dir: z.string(),
   /** Null while it is being made */

@@ -148,6 +148,7 @@ export class VmTable {
       guest_ip: freeGuestAddress(taken),
       created_at: new Date().toISOString(),
       paused: false,
+      forwards: [],
       cpus: source.cpus,
       memory_bytes: source.memoryBytes,
       socket_dir: this.#parts.machines.socketDirFor(vmId),
