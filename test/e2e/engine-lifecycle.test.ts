@@ -58,6 +58,32 @@ describeWithVms("the engine over real VMs", () => {
     expect(await engine.task(id, "pgrep -fc 'sleep 60[0]' || true")).toBe("0\n");
   });
 
+  test("a forwarded port leads to a server in the guest, also under the next engine", async () => {
+    await using engine = await TestEngine.start();
+    const id = await engine.vm();
+    await engine.task(
+      id,
+      "echo from the guest >page; nohup python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &",
+    );
+    const { json } = await engine.post(`/vms/${id}/forwards`, { guest_port: 8000 });
+    const { host_port: port } = json as { host_port: number };
+    const page = async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/page`).catch(() => null);
+      return response === null ? "" : await response.text();
+    };
+    await eventually("the server in the guest listens", 20_000, async () => (await page()) !== "");
+    expect(await Promise.all([page(), page(), page()])).toEqual([
+      "from the guest\n",
+      "from the guest\n",
+      "from the guest\n",
+    ]);
+    await engine.end("SIGKILL");
+    await engine.start();
+    expect(await page()).toBe("from the guest\n");
+    await engine.request("DELETE", `/vms/${id}`);
+    expect(await page()).toBe("");
+  });
+
   test("a guest that is shut down from inside leaves a dead VM with the cause", async () => {
     await using engine = await TestEngine.start();
     const id = await engine.vm();
