@@ -2,6 +2,7 @@ import type { Logger } from "../base/logger.ts";
 import type { JsonLines } from "./audit/json-lines.ts";
 import type { RuntimeAudit } from "./audit/runtime-audit.ts";
 import type { DiskFloor } from "./disk-floor.ts";
+import type { VmEgress } from "./egress/vm-egress.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 import type { Forwards } from "./forwards/forwards.ts";
 import type { Gate } from "./http/auth.ts";
@@ -26,6 +27,7 @@ export interface EngineParts {
   tasks: Tasks;
   meter: VmMeter;
   metrics: EngineMetrics;
+  egress: VmEgress;
   forwards: Forwards;
   audit: RuntimeAudit;
   access: JsonLines;

@@ -4,6 +4,7 @@ import { mountAuditRoutes } from "./audit/audit-routes.ts";
 import { JsonLines } from "./audit/json-lines.ts";
 import { RuntimeAudit } from "./audit/runtime-audit.ts";
 import { DiskFloor } from "./disk-floor.ts";
+import { VmEgress } from "./egress/vm-egress.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 import { mountForwardRoutes } from "./forwards/forward-routes.ts";
@@ -100,11 +101,12 @@ async function buildParts(
   const disk = new DiskFloor(paths.root, settings.diskFloorBytes);
   const config = settings.machines;
   const auditLines = new JsonLines(join(paths.audit, "runtime-audit.jsonl"));
-  const vms = new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, log });
+  const egress = new VmEgress(profiles, log);
+  const vms = new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, egress, log });
   const tasks = new Tasks({ profiles, tenants, maxDepth: settings.maxTaskDepth });
   const meter = new VmMeter(
     (vmId) => tasks.isBusy(vmId),
-    () => ({ rxBytes: 0, txBytes: 0 }),
+    (vmId) => egress.networkOf(vmId),
   );
   const openPaths = settings.metricsRequireAuth ? [] : ["/metrics"];
   return {
@@ -118,6 +120,7 @@ async function buildParts(
     vms,
     tasks,
     meter,
+    egress,
     forwards: new Forwards(log),
     metrics: new EngineMetrics(vms, tasks, meter),
     audit: new RuntimeAudit(

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeWithVms } from "../support/real-vm.ts";
 import { runExecutable } from "../support/run-executable.ts";
@@ -82,6 +82,27 @@ describeWithVms("the engine over real VMs", () => {
     expect(await page()).toBe("from the guest\n");
     await engine.request("DELETE", `/vms/${id}`);
     expect(await page()).toBe("");
+  });
+
+  test("a VM reaches what its profile lists and nothing else, also under the next engine", async () => {
+    await using engine = new TestEngine();
+    const profiles = join(engine.home.path, "profiles");
+    mkdirSync(join(profiles, "shell"), { recursive: true });
+    writeFileSync(join(profiles, "shell", "egress.json"), '{"allow_cidrs": ["127.0.0.1/32"]}');
+    engine.extraEnv["IGN_ENGINE_PROFILES"] = profiles;
+    await engine.start();
+    using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("from the host") });
+    // The proxy variables spare loopback, which is the guest's own.
+    const get = `curl -s --max-time 20 --noproxy '' http://127.0.0.1:${server.port}/`;
+    const [listed, denied] = [await engine.vm(), await engine.vm({ egress_policy: "deny_all" })];
+    expect(await engine.task(listed, get)).toBe("from the host");
+    expect((await engine.post(`/vms/${denied}/tasks`, { prompt: get })).status).toBe(500);
+    const stats = (await engine.get(`/vms/${listed}/stats`)).json as Record<string, number>;
+    expect(stats["network_rx_bytes"]).toBeGreaterThan(10);
+    await engine.end("SIGKILL");
+    await engine.start();
+    expect(await engine.task(listed, get)).toBe("from the host");
+    expect((await engine.post(`/vms/${denied}/tasks`, { prompt: get })).status).toBe(500);
   });
 
   test("a guest that is shut down from inside leaves a dead VM with the cause", async () => {

@@ -11,6 +11,7 @@ import { AgentError } from "../../src/guest/agent-error.ts";
 import type { ExitReply } from "../../src/guest/agent-protocol.ts";
 import type { CommandEnd } from "../../src/guest/output-capture.ts";
 import type { RunCommand, RunHandle } from "../../src/guest/run-handle.ts";
+import type { TunnelHandler } from "../../src/guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../src/guest/transfer-file.ts";
 import type { Tunnel } from "../../src/guest/tunnel.ts";
 import type { VmDeath } from "../../src/vm/vm-death.ts";
@@ -122,6 +123,13 @@ export class FakeMachine implements Machine {
 
   async ping(): Promise<void> {
     this.#mustAnswer();
+  }
+
+  /** What the guest's connections would be given to; null without a proxy */
+  proxy: TunnelHandler | null = null;
+
+  async serveProxy(handler: TunnelHandler): Promise<void> {
+    this.proxy = handler;
   }
 
   /** Connects to the same port of this machine. */

@@ -1,5 +1,6 @@
 import { Message } from "../../guest/agent-protocol.ts";
 import type { RunCommand, RunHandle } from "../../guest/run-handle.ts";
+import type { TunnelHandler } from "../../guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
 import type { LastingVm } from "../../vm/lasting-vm.ts";
@@ -47,6 +48,10 @@ export class LastingMachine implements Machine {
 
   async ping(signal: AbortSignal): Promise<void> {
     await this.#lasting.vm.agent.request(Message.PING, {}, () => undefined, PING_DEADLINE_MS, signal);
+  }
+
+  serveProxy(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    return this.#lasting.vm.serveProxy(handler, signal);
   }
 
   connectGuest(port: number, signal: AbortSignal): Promise<Tunnel> {

@@ -1,5 +1,6 @@
 import type { ProcessIdentity } from "../../base/process-identity.ts";
 import type { RunCommand, RunHandle } from "../../guest/run-handle.ts";
+import type { TunnelHandler } from "../../guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
@@ -29,6 +30,8 @@ export interface Machine extends AsyncDisposable {
   getFile(path: string, range: GetRange, signal: AbortSignal): Promise<FileContent>;
   /** Rejects when the agent does not answer */
   ping(signal: AbortSignal): Promise<void>;
+  /** Hands over each connection to the guest's proxy; runs that start from now on use it */
+  serveProxy(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
   /** Connects to a port of the guest's 127.0.0.1 */
   connectGuest(port: number, signal: AbortSignal): Promise<Tunnel>;
   pause(): Promise<void>;

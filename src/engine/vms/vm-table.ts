@@ -3,7 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import type { Config } from "../../config/config.ts";
+import { EgressError } from "../../egress/egress-error.ts";
 import type { DiskFloor } from "../disk-floor.ts";
+import type { VmEgress } from "../egress/vm-egress.ts";
 import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import { machineSourceOf } from "../profiles/machine-source.ts";
@@ -39,6 +41,7 @@ export interface VmTableParts {
   profiles: Profiles;
   tenants: Tenants;
   disk: DiskFloor;
+  egress: VmEgress;
   log: Logger;
 }
 
@@ -167,11 +170,22 @@ export class VmTable {
     await vm.save();
     const machine = await this.#parts.machines.start(source, placeOf(vm), signal);
     try {
+      await this.#parts.egress.serve(vm, machine);
       await prepareGuest(machine, signal);
       await vm.attach(machine);
     } catch (error) {
       await machine[Symbol.asyncDispose]();
       throw error;
+    }
+  }
+
+  /** A VM that ran before goes on without a way out when its rules cannot be read any more. */
+  async #serveAdopted(vm: EngineVm, machine: Machine): Promise<void> {
+    try {
+      await this.#parts.egress.serve(vm, machine);
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      this.#parts.log.error({ err: error, vm_id: vm.id }, "an adopted VM has no way out");
     }
   }
 
@@ -193,6 +207,7 @@ export class VmTable {
     let machine: Machine;
     try {
       machine = await machines.adopt(record.machine, placeOf(vm), signal);
+      await this.#serveAdopted(vm, machine);
       await endInterruptedTask(machine, vm.dir, signal);
       if (record.paused) await machine.pause();
     } catch (error) {

@@ -1,0 +1,58 @@
+import { existsSync } from "node:fs";
+import type { Logger } from "../../base/logger.ts";
+import { EgressGate, type InternalDoor } from "../../egress/egress-gate.ts";
+import { DENY_ALL, type EgressPolicy } from "../../egress/egress-policy.ts";
+import { loadEgressPolicy } from "../../egress/egress-profile.ts";
+import { serveProxyConnection } from "../../egress/serve-proxy-connection.ts";
+import type { Profiles } from "../profiles/profiles.ts";
+import type { EngineVm } from "../vms/engine-vm.ts";
+import type { Machine } from "../vms/machine.ts";
+import type { NetworkUse } from "../vms/vm-stats.ts";
+
+/** What http://ignition.internal answers a VM; null for one that has no door. */
+export type DoorOf = (vm: EngineVm) => InternalDoor | null;
+
+/** The way out of each VM, by its policy. Rules are read anew for each VM, and again when it is adopted. */
+export class VmEgress {
+  readonly #profiles: Profiles;
+  readonly #log: Logger;
+  readonly #gates = new Map<string, EgressGate>();
+  /** Set by the part that has something to say to guests */
+  doorOf: DoorOf = () => null;
+
+  constructor(profiles: Profiles, log: Logger) {
+    this.#profiles = profiles;
+    this.#log = log;
+  }
+
+  /** Opens the way out before anything runs in the VM. Rejects when its rules cannot be read: then it has none. */
+  async serve(vm: EngineVm, machine: Machine): Promise<void> {
+    const policy = await this.#policyOf(vm);
+    const internal = this.doorOf(vm);
+    // Without a door there is nothing to listen for.
+    if (policy.kind === "deny_all" && internal === null) return;
+    const logFields = { vm_id: vm.id };
+    const gate = new EgressGate({ policy, log: this.#log, logFields, ...(internal && { internal }) });
+    this.#gates.set(vm.id, gate);
+    vm.onEnd(() => this.#end(vm.id));
+    await machine.serveProxy((tunnel) => serveProxyConnection(tunnel, gate), gate.signal);
+  }
+
+  networkOf(vmId: string): NetworkUse {
+    const counters = this.#gates.get(vmId)?.counters;
+    return { rxBytes: counters?.bytesToGuest ?? 0, txBytes: counters?.bytesFromGuest ?? 0 };
+  }
+
+  /** No policy means the profile's. A profile without rules lets nothing through. */
+  async #policyOf(vm: EngineVm): Promise<EgressPolicy> {
+    const kind = vm.record.egress_policy ?? "profile";
+    if (kind !== "profile") return await loadEgressPolicy({ kind });
+    const { egressPath } = await this.#profiles.get(vm.record.profile ?? "");
+    return existsSync(egressPath) ? await loadEgressPolicy({ kind, profilePath: egressPath }) : DENY_ALL;
+  }
+
+  #end(vmId: string): void {
+    this.#gates.get(vmId)?.[Symbol.dispose]();
+    this.#gates.delete(vmId);
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FakeEngine } from "../../support/fake-engine.ts";
+
+function writeRules(engine: FakeEngine, text: string, dir = engine.env["IGN_ENGINE_PROFILES"]!): void {
+  mkdirSync(join(dir, "shell"), { recursive: true });
+  writeFileSync(join(dir, "shell", "egress.json"), text);
+}
+
+const hasProxy = (engine: FakeEngine, id: string) => engine.machines.of(id).proxy !== null;
+
+test("a VM has a proxy only when its policy lets something through", async () => {
+  await using engine = await FakeEngine.open();
+  const without = [await engine.vm(), await engine.vm({ egress_policy: "profile" })];
+  writeRules(engine, '{"allow_sni": ["example.com"]}');
+  const denied = await engine.vm({ egress_policy: "deny_all" });
+  const allowed = [
+    await engine.vm(),
+    await engine.vm({ egress_policy: "profile" }),
+    await engine.vm({ egress_policy: "allow_all" }),
+  ];
+  expect([...without, denied].map((id) => hasProxy(engine, id))).toEqual([false, false, false]);
+  expect(allowed.map((id) => hasProxy(engine, id))).toEqual([true, true, true]);
+  await engine.restart();
+  expect(allowed.map((id) => hasProxy(engine, id))).toEqual([true, true, true]);
+  expect(hasProxy(engine, denied)).toBe(false);
+});
+
+test("a VM with a door has a proxy even when nothing else is let through", async () => {
+  await using engine = await FakeEngine.open();
+  engine.engine.parts.egress.doorOf = (vm) => (vm.record.flock_id ? async () => null : null);
+  const member = await engine.vm({ egress_policy: "deny_all", flock_id: "flock-1", agent_id: "a-1" });
+  const other = await engine.vm({ egress_policy: "deny_all" });
+  expect([hasProxy(engine, member), hasProxy(engine, other)]).toEqual([true, false]);
+});
+
+test("rules that cannot be read make no VM, and leave an adopted one without a way out", async () => {
+  await using engine = await FakeEngine.open();
+  writeRules(engine, '{"allow_sni": ["example.com"]}');
+  const id = await engine.vm();
+  writeRules(engine, '{"allow_hosts": []}');
+  const { status, json } = await engine.post("/vms");
+  expect(status).toBe(500);
+  expect((json as { error: string }).error).toContain("allow_hosts is no longer a key");
+  expect(readdirSync(engine.engine.parts.paths.vms)).toEqual([id]);
+  await engine.restart();
+  expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "running" }]);
+  expect(hasProxy(engine, id)).toBe(false);
+  expect(engine.logged.some(({ message }) => message === "an adopted VM has no way out")).toBe(true);
+});
+
+test("rules are in the directory of egress profiles where there is one", async () => {
+  await using engine = await FakeEngine.open();
+  const dir = engine.directory.join("rules");
+  writeRules(engine, '{"allow_sni": ["example.com"]}', dir);
+  engine.env["EPHEMERA_EGRESS_PROFILE_DIR"] = dir;
+  await engine.restart();
+  expect(hasProxy(engine, await engine.vm())).toBe(true);
+});
