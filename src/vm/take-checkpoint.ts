@@ -1,53 +1,19 @@
-import { constants } from "node:fs";
-import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { writeFileAtomically } from "../base/atomic-file.ts";
-import type { AgentClient } from "../guest/agent-client.ts";
 import type { BaseManifest } from "./base-manifest.ts";
+import type { BaseFiles } from "./base-store.ts";
+import { type Capture, captureMachine, type RunningMachine } from "./capture-machine.ts";
 import { CheckpointDraft } from "./checkpoint-store.ts";
-import { describeFile, type SealedFile, sealFiles } from "./file-seal.ts";
-import { STATE_FILE } from "./machine-spec.ts";
-import { damageOf, type OpenBase, sealedFilesOf } from "./open-base.ts";
-import { saveRunningState } from "./qemu/migration.ts";
-import type { Qmp } from "./qemu/qmp.ts";
-import { copySparsely } from "./sparse-copy.ts";
-import { VmError } from "./vm-error.ts";
-import { VmmMemory } from "./vmm-memory.ts";
+import { type SealedFile, sealFiles } from "./file-seal.ts";
+import { type OpenBase, sealedFilesOf } from "./open-base.ts";
 
-/** A real one has less than 0.1 MiB. */
-const MAX_STATE_BYTES = 16 * 1_048_576;
-
-/** A clone that is awake. */
-export interface RunningMachine {
-  qmp: Qmp;
-  agent: AgentClient;
-  /** QEMU's own */
-  pid: number;
-  /** The only directory QEMU may write */
-  dir: string;
-}
-
-export interface Checkpoint {
+export interface Checkpoint extends Pick<Capture, "bytesWritten" | "pageBytes" | "pausedMs"> {
   checkpointId: string;
-  /** To disk, the copy of the parent's memory included */
-  bytesWritten: number;
-  /** Of those, pages the machine had written since it was cloned */
-  pageBytes: number;
-  /** How long the guest's processes stood still, in `ms` */
-  pausedMs: number;
-}
-
-/** How a machine's memory gets into a file: what was copied before it stopped, and what has to be afterwards. */
-interface MemoryCopy {
-  file: FileHandle;
-  copiedBytes: number;
-  /** False when the file is empty, since nobody knows what the machine was cloned from */
-  hasParent: boolean;
 }
 
 /**
  * Makes a base of a machine while it runs; it goes on afterwards. `base` is what it was cloned from.
- * Everything slow is before or after the pause. Nothing is left when it rejects.
+ * Nothing is left when it rejects.
  */
 export async function takeCheckpoint(
   base: OpenBase,
@@ -56,134 +22,34 @@ export async function takeCheckpoint(
 ): Promise<Checkpoint> {
   signal.throwIfAborted();
   await using draft = await CheckpointDraft.create(dirname(base.paths.dir));
-  const { statePath, memoryPath, manifestPath } = draft.files;
-  using memory = VmmMemory.open(machine.pid, base.manifest.memoryBytes);
-  const copy = await copyParent(base, memory, memoryPath, signal);
-  await using _file = copy.file;
-  const { pageBytes, pausedMs } = await holdStill(machine, async () => {
-    await saveRunningState(machine.qmp, join(machine.dir, STATE_FILE));
-    const extents = copy.hasParent ? memory.writtenExtents() : memory.allExtents();
-    return await memory.copyTo(copy.file.fd, extents, !copy.hasParent);
-  });
-  await takeState(join(machine.dir, STATE_FILE), statePath);
-  const files = {
-    memory: await describeFile(memoryPath, signal),
-    state: await describeFile(statePath, signal),
-  };
-  await writeFileAtomically(manifestPath, `${JSON.stringify(manifestOf(draft.id, base, files), null, 2)}\n`);
+  const capture = await captureMachine(base, machine, draft.files, signal);
+  const manifest = checkpointManifest(draft.id, base, capture.files);
+  await writeFileAtomically(draft.files.manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
   signal.throwIfAborted();
-  const published = await draft.publish();
-  await seal(base, published, files, copy.hasParent);
-  const bytesWritten = copy.copiedBytes + pageBytes + files.state.bytes;
+  await sealCapture(base, await draft.publish(), capture);
+  const { bytesWritten, pageBytes, pausedMs } = capture;
   return { checkpointId: draft.id, bytesWritten, pageBytes, pausedMs };
 }
 
-/** The slow part: hundreds of MiB where the file system cannot share blocks. */
-async function copyParent(
-  base: OpenBase,
-  memory: VmmMemory,
-  path: string,
-  signal: AbortSignal,
-): Promise<MemoryCopy> {
-  await using parent = await openParent(base, memory);
-  if (!parent) {
-    const file = await open(path, "wx", 0o600);
-    await file.truncate(base.manifest.memoryBytes);
-    return { file, copiedBytes: 0, hasParent: false };
-  }
-  const damaged = await damageOf(base, signal);
-  if (damaged) {
-    throw new VmError(
-      "base_damaged",
-      `'${base.name}', which this session was cloned from, is damaged: ${damaged.path} is not what its manifest says. Open a new session`,
-    );
-  }
-  const copiedBytes = await copySparsely(parent, path, signal);
-  return { file: await open(path, "r+"), copiedBytes, hasParent: true };
-}
-
-/** Null when the file the machine runs on has no name any more: its base was rebuilt or removed. */
-async function openParent(base: OpenBase, memory: VmmMemory): Promise<FileHandle | null> {
-  let file: FileHandle;
-  try {
-    file = await open(base.paths.memoryPath, "r");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-  if ((await file.stat({ bigint: true })).ino === memory.inode) return file;
-  await file.close();
-  return null;
-}
-
-/** Whatever becomes of `work`, the machine goes on. */
-async function holdStill(
-  { agent, qmp }: RunningMachine,
-  work: () => Promise<number>,
-): Promise<{ pageBytes: number; pausedMs: number }> {
-  const heldAt = performance.now();
-  let stoppedMs = 0;
-  let pageBytes: number;
-  await agent.hold();
-  try {
-    await qmp.execute("stop");
-    const stoppedAt = performance.now();
-    try {
-      pageBytes = await work();
-    } finally {
-      await qmp.execute("cont");
-      stoppedMs = performance.now() - stoppedAt;
-    }
-  } finally {
-    await agent.release(stoppedMs * 1000);
-  }
-  return { pageBytes, pausedMs: performance.now() - heldAt };
-}
-
-/**
- * Moves what QEMU wrote out of its directory, where it may put anything: a link there must not make us read for it what
- * it may not read itself.
- */
-async function takeState(from: string, to: string): Promise<void> {
-  try {
-    await using file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const { size } = await file.stat();
-    const state = new Uint8Array(Math.min(size, MAX_STATE_BYTES + 1));
-    const { bytesRead } = await file.read(state, 0, state.byteLength, 0);
-    if (bytesRead !== size || size === 0 || size > MAX_STATE_BYTES)
-      throw new VmError(
-        "checkpoint_failed",
-        `QEMU's device state has ${size} bytes, of which ${bytesRead} can be had`,
-      );
-    await writeFile(to, state, { flag: "wx", mode: 0o600 });
-  } finally {
-    await rm(from, { recursive: true, force: true });
-  }
-}
-
-function manifestOf(id: string, base: OpenBase, files: BaseManifest["files"]): BaseManifest {
+/** Of a base that was made of a machine cloned from `base`. */
+export function checkpointManifest(name: string, base: OpenBase, files: BaseManifest["files"]): BaseManifest {
   return {
     ...base.manifest,
     kind: "checkpoint",
-    name: id,
+    name,
     created: new Date().toISOString(),
     parent: { name: base.name, state: base.manifest.files.state.sha256 },
     files,
   };
 }
 
-/** What was hashed just now need not be hashed again by the first fork. */
-async function seal(
-  base: OpenBase,
-  published: { memoryPath: string; statePath: string; sealPath: string },
-  files: BaseManifest["files"],
-  hasParent: boolean,
-): Promise<void> {
+/** What was hashed just now need not be hashed again by the first clone of it. */
+export async function sealCapture(base: OpenBase, published: BaseFiles, capture: Capture): Promise<void> {
   const sealed: SealedFile[] = [
-    { path: published.statePath, ...files.state },
-    { path: published.memoryPath, ...files.memory },
+    { path: published.statePath, ...capture.files.state },
+    { path: published.memoryPath, ...capture.files.memory },
   ];
   // The root was checked together with the parent.
-  if (hasParent) sealed.push(...sealedFilesOf(base).slice(2));
+  if (capture.hasParent) sealed.push(...sealedFilesOf(base).slice(2));
   await sealFiles(sealed, published.sealPath);
 }

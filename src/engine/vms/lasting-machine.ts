@@ -5,7 +5,7 @@ import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
 import type { LastingVm } from "../../vm/lasting-vm.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
-import type { RunningMachine } from "../../vm/take-checkpoint.ts";
+import type { RunningMachine } from "../../vm/capture-machine.ts";
 import type { VmDeath } from "../../vm/vm-death.ts";
 import { vmmUsage } from "../../vm/vmm-usage.ts";
 import type { Machine, MachineUsage } from "./machine.ts";

@@ -4,7 +4,7 @@ import type { TunnelHandler } from "../../guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
-import type { RunningMachine } from "../../vm/take-checkpoint.ts";
+import type { RunningMachine } from "../../vm/capture-machine.ts";
 import type { VmDeath } from "../../vm/vm-death.ts";
 import type { MachineRecord } from "./vm-record.ts";
 
