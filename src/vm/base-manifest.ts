@@ -3,6 +3,8 @@ import { z } from "zod";
 import { isCheckpointId } from "./checkpoint-store.ts";
 import { VmError } from "./vm-error.ts";
 
+/** Of what an engine keeps in the layout of bases */
+const SNAPSHOT_PREFIX = "snap-";
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const file = z.object({ bytes: z.int().nonnegative(), sha256 });
 
@@ -67,6 +69,7 @@ export async function readBaseManifest(path: string, name: string): Promise<Base
 
 /** What to do about a base that cannot be used. */
 export function rebuildHint(name: string): string {
+  if (name.startsWith(SNAPSHOT_PREFIX)) return "Delete it, and take a new one of a VM made here";
   return isCheckpointId(name)
     ? `Remove it, and make a new checkpoint: ignition-mcp base rm ${name}`
     : `Rebuild it: ignition-mcp base build ${name}`;

@@ -32,7 +32,11 @@ export async function takeCheckpoint(
 }
 
 /** Of a base that was made of a machine cloned from `base`. */
-export function checkpointManifest(name: string, base: OpenBase, files: BaseManifest["files"]): BaseManifest {
+export function checkpointManifest(
+  name: string,
+  base: Pick<OpenBase, "name" | "manifest">,
+  files: BaseManifest["files"],
+): BaseManifest {
   return {
     ...base.manifest,
     kind: "checkpoint",

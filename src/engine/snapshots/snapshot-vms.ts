@@ -1,0 +1,56 @@
+import type { Capture, CaptureFiles, WrittenPages } from "../../vm/capture-machine.ts";
+import type { SealedFile } from "../../vm/file-seal.ts";
+import type { OpenBase } from "../../vm/open-base.ts";
+import type { SnapshotMetadata } from "./snapshot-record.ts";
+
+/** Where a VM's memory and device state are: `<storePath>/snapshots/<name>/`, as of a base. */
+export interface RestoreSource {
+  storePath: string;
+  name: string;
+  cpus: number;
+  memoryBytes: number;
+}
+
+/** What a restored VM is given of the snapshot and of the request for it. */
+export interface RestoreOrder {
+  snapshotId: string;
+  source: RestoreSource;
+  tenantId: string | undefined;
+  profile: string | undefined;
+  egressPolicy: SnapshotMetadata["egress_policy"];
+  /** Undefined to make one */
+  agentToken: string | undefined;
+}
+
+/** A VM that runs, as snapshots need it. */
+export interface SnapshotVm {
+  readonly id: string;
+  readonly tenantId: string | undefined;
+  readonly profile: string | undefined;
+  readonly egressPolicy: SnapshotMetadata["egress_policy"];
+  readonly guestIp: string;
+  readonly agentToken: string;
+  /** It goes on afterwards; see src/vm/capture-machine.ts. One after another */
+  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+/** A machine that can be put into files. */
+export interface MachineCopier {
+  /** What it was cloned from */
+  readonly base: Pick<OpenBase, "name" | "manifest">;
+  /** Its root file system, checked when it was cloned */
+  readonly rootfs: SealedFile;
+  captureMachine(files: CaptureFiles, signal: AbortSignal): Promise<Capture>;
+  captureWrittenPages(files: CaptureFiles, signal: AbortSignal): Promise<WrittenPages>;
+}
+
+/** The VMs of an engine, as snapshots need them. `Info` is what a client is answered about a VM. */
+export interface SnapshotVms<Info> {
+  /** Throws what a client is answered when there is none, or none that runs */
+  get(vmId: string): SnapshotVm;
+  /** Resolves when the VM is awake and on record. Nothing is left when it rejects */
+  restore(order: RestoreOrder, signal: AbortSignal): Promise<Info>;
+  remove(vmId: string): Promise<void>;
+  /** Ids of VMs, running or only on record, that were restored from a snapshot */
+  restoredFrom(snapshotId: string): string[];
+}

@@ -1,0 +1,189 @@
+import { join } from "node:path";
+import type { Logger } from "../../base/logger.ts";
+import type { DiskFloor } from "../disk-floor.ts";
+import { EngineError, jsonError } from "../engine-error.ts";
+import { nanoId } from "../nano-id.ts";
+import type { Tenants } from "../tenants/tenants.ts";
+import { collectSnapshots, type GcReport } from "./collect-snapshots.ts";
+import { exportSnapshot } from "./export-snapshot.ts";
+import type { GcPolicy } from "./gc-plan.ts";
+import { type Imported, importSnapshot } from "./import-snapshot.ts";
+import { MergedDiffs } from "./merged-diffs.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
+import { type RestoreRequest, restoreSnapshot } from "./restore-snapshot.ts";
+import { objectOf, type Snapshot, type SnapshotObject, type SnapshotType } from "./snapshot-record.ts";
+import { SnapshotStore } from "./snapshot-store.ts";
+import type { SnapshotVms } from "./snapshot-vms.ts";
+import { type RootFile, unsoundness } from "./sound-snapshot.ts";
+import { chooseParent, takeSnapshot } from "./take-snapshot.ts";
+import { isDiskError, withDiskErrors } from "./with-disk-errors.ts";
+
+export interface SnapshotParts<Info> {
+  /** The work directory; holds `snapshots/` and `merged/` */
+  rootPath: string;
+  vms: SnapshotVms<Info>;
+  tenants: Pick<Tenants, "admit" | "measure">;
+  disk: DiskFloor;
+  /** The root file system all VMs of this host share */
+  rootfs(): Promise<RootFile>;
+  log: Logger;
+}
+
+export interface TakeRequest {
+  type: SnapshotType | "";
+  tenantId: string | undefined;
+  stopAfter: boolean;
+}
+
+/** All snapshots of an engine. What makes, uses or removes one happens one after another. */
+export class Snapshots<Info> {
+  readonly #parts: SnapshotParts<Info>;
+  readonly #store: SnapshotStore;
+  readonly #merged: MergedDiffs;
+  readonly #lifecycle = new OneAtATime();
+
+  private constructor(parts: SnapshotParts<Info>, store: SnapshotStore, merged: MergedDiffs) {
+    this.#parts = parts;
+    this.#store = store;
+    this.#merged = merged;
+    const ofTenant = (id: string) => store.list().filter(({ metadata }) => metadata.tenant_id === id);
+    parts.tenants.measure("snapshot_count", (id) => ofTenant(id).length);
+    parts.tenants.measure("snapshot_bytes", (id) =>
+      ofTenant(id).reduce((sum, each) => sum + each.diskBytes, 0),
+    );
+  }
+
+  /** Clears away what a dead engine left half made. */
+  static async open<Info>(parts: SnapshotParts<Info>): Promise<Snapshots<Info>> {
+    const store = await SnapshotStore.open(join(parts.rootPath, "snapshots"), parts.log);
+    const isDiff = (id: string) => store.get(id)?.metadata.snapshot_type === "diff";
+    return new Snapshots(parts, store, await MergedDiffs.open(join(parts.rootPath, "merged"), isDiff));
+  }
+
+  get count(): number {
+    return this.#store.list().length;
+  }
+
+  list(): SnapshotObject[] {
+    return this.#store.list().map(objectOf);
+  }
+
+  /** Of a running VM, which goes on unless `stopAfter` is wanted. */
+  take(
+    vmId: string,
+    { type, tenantId, stopAfter }: TakeRequest,
+    signal: AbortSignal,
+  ): Promise<SnapshotObject> {
+    return this.#alone(signal, async () => {
+      const { vms, tenants, disk } = this.#parts;
+      const vm = vms.get(vmId);
+      if (tenantId !== undefined && tenantId !== vm.tenantId)
+        throw jsonError(403, "tenant_mismatch", "tenant_id does not match VM tenant");
+      const parent = chooseParent(this.#store.latestFull(vmId), type);
+      await disk.require();
+      tenants.admit(vm.tenantId, "snapshot_count");
+      const id = nanoId("snap-");
+      const admit = async (diskBytes: number) => {
+        tenants.admit(vm.tenantId, "snapshot_bytes", diskBytes);
+        await disk.require();
+      };
+      const order = { id, parent, snapshotsDir: this.#store.dir, admit };
+      await takeSnapshot(vm, order, signal).catch((error) => {
+        throw takeFailure(error, signal);
+      });
+      const snapshot = await this.#store.load(id);
+      if (stopAfter) await vms.remove(vmId);
+      return objectOf(snapshot);
+    });
+  }
+
+  /** Rejects with 404, or with 409 when something stands on it. */
+  delete(id: string, signal: AbortSignal): Promise<void> {
+    return this.#alone(signal, async () => {
+      const snapshot = this.#get(id);
+      const [diff] = this.#store.diffsOf(id);
+      if (diff) throw jsonError(409, "snapshot_in_use", `snapshot is referenced by diff snapshot ${diff.id}`);
+      const [vmId] = this.#parts.vms.restoredFrom(id);
+      if (vmId !== undefined)
+        throw jsonError(409, "snapshot_in_use", `snapshot is in use by restored VM ${vmId}`);
+      await this.#remove(snapshot);
+    });
+  }
+
+  restore(id: string, request: RestoreRequest, signal: AbortSignal): Promise<Info> {
+    const { rootPath, vms, rootfs } = this.#parts;
+    const parts = { store: this.#store, merged: this.#merged, rootPath, vms, rootfs };
+    return this.#alone(signal, () => restoreSnapshot(parts, id, request, signal));
+  }
+
+  /** The stream may outlast the snapshot. */
+  export(id: string, signal: AbortSignal): Promise<{ bytes: number; stream: ReadableStream<Uint8Array> }> {
+    return this.#alone(signal, async () => {
+      const snapshot = this.#store.get(id);
+      if (!snapshot) throw jsonError(404, "snapshot_not_found", "snapshot_not_found");
+      const rootfs = await this.#parts.rootfs();
+      const unsound = await unsoundness(snapshot, rootfs, signal);
+      if (unsound !== null)
+        throw jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason: unsound });
+      return await exportSnapshot(snapshot, rootfs);
+    });
+  }
+
+  /** Only its last step keeps others waiting: a slow sender does not. */
+  import(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<Imported> {
+    const { tenants, disk, rootfs } = this.#parts;
+    const parts = {
+      store: this.#store,
+      disk,
+      rootfs,
+      admit: (tenantId: string | undefined, diskBytes: number) => {
+        tenants.admit(tenantId, "snapshot_count");
+        tenants.admit(tenantId, "snapshot_bytes", diskBytes);
+      },
+      alone: <T>(work: () => Promise<T>) => this.#lifecycle.run(work, signal),
+    };
+    return withDiskErrors(() => importSnapshot(parts, body, signal));
+  }
+
+  collect(policy: GcPolicy, apply: boolean, signal: AbortSignal): Promise<GcReport> {
+    return this.#alone(signal, () =>
+      collectSnapshots(
+        {
+          snapshots: this.#store.list(),
+          hasVm: (id) => this.#parts.vms.restoredFrom(id).length > 0,
+          remove: (snapshot) => this.#remove(snapshot),
+          auditPath: join(this.#store.dir, "gc-audit.jsonl"),
+        },
+        policy,
+        apply,
+      ),
+    );
+  }
+
+  /** Resolves when nothing is under way any more. */
+  idle(): Promise<void> {
+    return this.#lifecycle.idle();
+  }
+
+  #get(id: string): Snapshot {
+    const snapshot = this.#store.get(id);
+    if (snapshot) return snapshot;
+    throw jsonError(404, "snapshot_not_found", "snapshot not found");
+  }
+
+  async #remove(snapshot: Snapshot): Promise<void> {
+    await this.#store.remove(snapshot);
+    await this.#merged.remove(snapshot.id);
+  }
+
+  #alone<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#lifecycle.run(() => withDiskErrors(work), signal);
+  }
+}
+
+/** Whatever the machine or its files are to blame for. */
+function takeFailure(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted || error instanceof EngineError || isDiskError(error)) return error;
+  const { message } = error as Error;
+  return jsonError(500, "snapshot_failed", `snapshot failed: ${message}`, {}, error);
+}
