@@ -8,8 +8,10 @@ import type { Forwards } from "./forwards/forwards.ts";
 import type { Gate } from "./http/auth.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
 import type { Profiles } from "./profiles/profiles.ts";
+import type { Snapshots } from "./snapshots/snapshots.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 import type { Tenants } from "./tenants/tenants.ts";
+import type { VmInfo } from "./vms/vm-info.ts";
 import type { VmMeter } from "./vms/vm-stats.ts";
 import type { VmTable } from "./vms/vm-table.ts";
 import type { WorkPaths } from "./work-directory.ts";
@@ -24,6 +26,7 @@ export interface EngineParts {
   tenants: Tenants;
   profiles: Profiles;
   vms: VmTable;
+  snapshots: Snapshots<VmInfo>;
   tasks: Tasks;
   meter: VmMeter;
   metrics: EngineMetrics;

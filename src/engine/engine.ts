@@ -19,6 +19,9 @@ import { baseUrlOf } from "./listen-address.ts";
 import { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { mountMetricsRoutes } from "./metrics/metrics-routes.ts";
 import { Profiles } from "./profiles/profiles.ts";
+import { EngineVms } from "./snapshots/engine-vms.ts";
+import { mountSnapshots } from "./snapshots/mount-snapshots.ts";
+import { Snapshots } from "./snapshots/snapshots.ts";
 import { mountTaskRoutes } from "./tasks/task-routes.ts";
 import { Tasks } from "./tasks/tasks.ts";
 import { mountTenantRoutes } from "./tenants/tenant-routes.ts";
@@ -62,7 +65,7 @@ export class Engine {
       await parts.vms.adopt(new AbortController().signal);
       await parts.forwards.restore(parts.vms.list());
       const app = createApp(parts, [
-        (app) => mountHealthRoutes(app, parts, () => 0),
+        (app) => mountHealthRoutes(app, parts, () => parts.snapshots.count),
         (app) => mountVmRoutes(app, parts),
         (app) => mountVmStateRoutes(app, parts),
         (app) => mountTaskRoutes(app, parts),
@@ -72,6 +75,7 @@ export class Engine {
         (app) => mountTenantRoutes(app, parts),
         (app) => mountAuditRoutes(app, parts),
         (app) => mountMetricsRoutes(app, parts),
+        (app) => mountSnapshots(app, parts),
         mountDocumentRoute,
       ]);
       return new Engine(parts, app, lock);
@@ -83,8 +87,9 @@ export class Engine {
 
   /** Lets go of everything. VMs go on for the next engine, unless `endVms`. */
   async close({ endVms }: { endVms: boolean }): Promise<void> {
-    const { vms, forwards, access } = this.parts;
+    const { vms, snapshots, forwards, access } = this.parts;
     forwards[Symbol.dispose]();
+    await snapshots.idle();
     await vms.close({ endVms });
     access[Symbol.dispose]();
     await this.#lock[Symbol.asyncDispose]();
@@ -109,6 +114,15 @@ async function buildParts(
     (vmId) => egress.networkOf(vmId),
   );
   const openPaths = settings.metricsRequireAuth ? [] : ["/metrics"];
+  const baseUrl = () => settings.publicUrl ?? baseUrlOf(settings.listen);
+  const snapshots = await Snapshots.open({
+    rootPath: paths.root,
+    vms: new EngineVms(vms, baseUrl),
+    tenants,
+    disk,
+    rootfs: () => machines.rootfs(),
+    log,
+  });
   return {
     settings,
     log,
@@ -118,6 +132,7 @@ async function buildParts(
     tenants,
     profiles,
     vms,
+    snapshots,
     tasks,
     meter,
     egress,
@@ -129,6 +144,6 @@ async function buildParts(
       log,
     ),
     access: new JsonLines(join(paths.audit, "access.jsonl"), { rotateBytes: ACCESS_LOG_BYTES }),
-    baseUrl: () => settings.publicUrl ?? baseUrlOf(settings.listen),
+    baseUrl,
   };
 }

@@ -73,13 +73,23 @@ export function damageOf(base: OpenBase, signal?: AbortSignal): Promise<SealedFi
 }
 
 /** Device state, memory, root: what a clone of this base reads. */
-export function sealedFilesOf({ paths, manifest, spec, image }: OpenBase): SealedFile[] {
-  const { bytes, sha256 } = image.manifest.rootfs;
+export function sealedFilesOf({ paths, manifest, image }: OpenBase): SealedFile[] {
   return [
     { path: paths.statePath, ...manifest.files.state },
     { path: paths.memoryPath, ...manifest.files.memory },
-    { path: spec.rootfsPath, bytes, sha256 },
+    rootFileOf(image),
   ];
+}
+
+/** The root file system that all clones of an image read. */
+export function rootFileOf({ rootfsPath, manifest }: Image): SealedFile {
+  const { bytes, sha256 } = manifest.rootfs;
+  return { path: rootfsPath, bytes, sha256 };
+}
+
+/** As of the configured image, whose files are looked for but not read. */
+export async function findRootFile(config: Config): Promise<SealedFile> {
+  return rootFileOf(await openImage(config));
 }
 
 export function machineSpec(config: Config, acceleration: Acceleration): MachineSpec {

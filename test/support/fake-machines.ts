@@ -4,8 +4,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { Duplex } from "node:stream";
+import { sha256OfFile } from "../../src/base/file-hash.ts";
 import { identityOf } from "../../src/base/process-identity.ts";
 import type { Machine, MachinePlace, MachineSource, Machines } from "../../src/engine/vms/machine.ts";
+import type { MachineCopier } from "../../src/engine/vms/machine-copier.ts";
 import type { MachineRecord } from "../../src/engine/vms/vm-record.ts";
 import { AgentError } from "../../src/guest/agent-error.ts";
 import type { ExitReply } from "../../src/guest/agent-protocol.ts";
@@ -14,10 +16,11 @@ import type { RunCommand, RunHandle } from "../../src/guest/run-handle.ts";
 import type { TunnelHandler } from "../../src/guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../src/guest/transfer-file.ts";
 import type { Tunnel } from "../../src/guest/tunnel.ts";
+import type { SealedFile } from "../../src/vm/file-seal.ts";
 import type { VmDeath } from "../../src/vm/vm-death.ts";
+import { FakeMemory } from "./fake-memory.ts";
 
-const SHA = "0".repeat(64);
-const FILE = { bytes: 1, sha256: SHA };
+const ROOTFS = "root file system of all machines";
 
 /** Machines without guests: each is a directory in which commands run on this machine, with /workspace below it. */
 export class FakeMachines implements Machines {
@@ -45,17 +48,33 @@ export class FakeMachines implements Machines {
     this.failure = null;
     if (failure) throw failure;
     mkdirSync(place.socketDir, { recursive: true });
-    return this.#add(place.socketDir, recordOf(source));
+    const memory = await this.#memoryOf(source);
+    return this.#add(place.socketDir, recordOf(source, memory), memory);
   }
 
   async adopt(known: MachineRecord, place: MachinePlace): Promise<Machine> {
     if (!existsSync(place.socketDir)) throw new Error("its process is gone");
-    return this.#add(place.socketDir, known);
+    const { storePath, name } = known.origin;
+    const source = {
+      storePath,
+      name,
+      cpus: 1,
+      memoryBytes: 0,
+      isBuildable: known.origin.manifest.kind === "base",
+    };
+    return this.#add(place.socketDir, known, await this.#memoryOf(source));
   }
 
   async clear(_vmm: unknown, socketDir: string): Promise<void> {
     this.cleared.push(socketDir);
     rmSync(socketDir, { recursive: true, force: true });
+  }
+
+  async rootfs(): Promise<SealedFile> {
+    const path = join(this.root, "rootfs.ext4");
+    mkdirSync(this.root, { recursive: true });
+    await writeFile(path, ROOTFS);
+    return { path, bytes: ROOTFS.length, sha256: await sha256OfFile(path) };
   }
 
   /** The machine of a VM. */
@@ -65,8 +84,18 @@ export class FakeMachines implements Machines {
     return machine;
   }
 
-  #add(dir: string, record: MachineRecord): FakeMachine {
-    const machine = new FakeMachine(dir, record, () => this.running.delete(dir));
+  /** A restored machine goes on with the memory of its snapshot. */
+  async #memoryOf({ storePath, name, isBuildable }: MachineSource): Promise<FakeMemory> {
+    const rootfs = await this.rootfs();
+    if (isBuildable) return new FakeMemory(rootfs);
+    return new FakeMemory(
+      rootfs,
+      new Uint8Array(await readFile(join(storePath, "snapshots", name, "memory.bin"))),
+    );
+  }
+
+  #add(dir: string, record: MachineRecord, memory: FakeMemory): FakeMachine {
+    const machine = new FakeMachine(dir, record, memory, () => this.running.delete(dir));
     this.running.set(dir, machine);
     return machine;
   }
@@ -74,6 +103,7 @@ export class FakeMachines implements Machines {
 
 export class FakeMachine implements Machine {
   readonly record: MachineRecord;
+  readonly memory: FakeMemory;
   readonly #dir: string;
   readonly #onEnd: () => void;
   readonly #death = Promise.withResolvers<VmDeath>();
@@ -82,9 +112,10 @@ export class FakeMachine implements Machine {
   /** False: the agent answers nothing any more */
   isAnswering = true;
 
-  constructor(dir: string, record: MachineRecord, onEnd: () => void) {
+  constructor(dir: string, record: MachineRecord, memory: FakeMemory, onEnd: () => void) {
     this.#dir = dir;
     this.record = record;
+    this.memory = memory;
     this.#onEnd = onEnd;
   }
 
@@ -149,8 +180,8 @@ export class FakeMachine implements Machine {
     this.isPaused = false;
   }
 
-  copy(): Promise<never> {
-    throw new Error("a fake machine cannot be copied");
+  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return work(this.memory, signal);
   }
 
   usage(): { cpuMs: number; memoryBytes: number } {
@@ -255,25 +286,17 @@ function endOf(exitCode: number | null, stdout: Uint8Array, stderr: Uint8Array):
   return { exit, stdout: stream(stdout), stderr: stream(stderr) };
 }
 
-function recordOf(source: MachineSource): MachineRecord {
+function recordOf(source: MachineSource, { base }: FakeMemory): MachineRecord {
+  const { storePath, name, isBuildable } = source;
   const manifest = {
-    format: 1 as const,
-    kind: "base" as const,
-    name: source.name,
-    created: "2026-01-01T00:00:00Z",
-    protocol: 1,
-    agentBuild: "fake",
-    image: { kernel: SHA, initramfs: SHA, rootfs: SHA },
-    vmm: { version: "10.0.0", acceleration: "tcg" as const, hostCpu: null, machine: [] },
-    memoryBytes: source.memoryBytes,
-    cpus: source.cpus,
-    net: false,
-    files: { memory: FILE, state: FILE },
+    ...base.manifest,
+    name,
+    kind: isBuildable ? ("base" as const) : ("checkpoint" as const),
   };
   return {
     vmm: identityOf(process.pid)!,
     identity: { hostname: "fake", machineId: "0".repeat(32) },
-    origin: { storePath: source.storePath, name: source.name, manifest },
+    origin: { storePath, name, manifest },
   };
 }
 

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import type { MachineCopier } from "../../src/engine/snapshots/snapshot-vms.ts";
+import type { MachineCopier } from "../../src/engine/vms/machine-copier.ts";
 import type { BaseManifest } from "../../src/vm/base-manifest.ts";
 import type { Capture, CaptureFiles, FileRange, WrittenPages } from "../../src/vm/capture-machine.ts";
 import { describeFile, type SealedFile } from "../../src/vm/file-seal.ts";

@@ -7,8 +7,8 @@ import type { EngineEnv } from "./engine-app.ts";
 export const JSON_BODY_BYTES = 1_048_576;
 
 export interface RouteLimits {
-  /** Of the request; default 1 MiB */
-  bodyBytes?: number;
+  /** Of the request; default 1 MiB. Null for a route that reads it as a stream, and bounds it by what it finds in it */
+  bodyBytes?: number | null;
   /** What answers a body beyond; default 413 "request body too large" */
   tooLarge?: EngineError;
   /** From the request to the answer's start, in `ms` */
@@ -20,14 +20,14 @@ export interface RouteLimits {
 /** The limits of one route, for `middleware` of its definition. */
 export function routeLimits(limits: RouteLimits): MiddlewareHandler<EngineEnv>[] {
   const tooLarge = limits.tooLarge ?? jsonError(413, "too_large", "request body too large");
+  const maxSize = limits.bodyBytes ?? JSON_BODY_BYTES;
+  const onError = () => {
+    throw tooLarge;
+  };
   return [
     deadline(limits.deadlineMs),
-    bodyLimit({
-      maxSize: limits.bodyBytes ?? JSON_BODY_BYTES,
-      onError: () => {
-        throw tooLarge;
-      },
-    }),
+    // A body without a length is read into memory by this.
+    ...(limits.bodyBytes === null ? [] : [bodyLimit({ maxSize, onError })]),
     ...(limits.takesJson ? [jsonOnly] : []),
   ];
 }

@@ -1,6 +1,4 @@
-import type { Capture, CaptureFiles, WrittenPages } from "../../vm/capture-machine.ts";
-import type { SealedFile } from "../../vm/file-seal.ts";
-import type { OpenBase } from "../../vm/open-base.ts";
+import type { MachineCopier } from "../vms/machine-copier.ts";
 import type { SnapshotMetadata } from "./snapshot-record.ts";
 
 /** Where a VM's memory and device state are: `<storePath>/snapshots/<name>/`, as of a base. */
@@ -32,16 +30,6 @@ export interface SnapshotVm {
   readonly agentToken: string;
   /** It goes on afterwards; see src/vm/capture-machine.ts. One after another */
   copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
-}
-
-/** A machine that can be put into files. */
-export interface MachineCopier {
-  /** What it was cloned from */
-  readonly base: Pick<OpenBase, "name" | "manifest">;
-  /** Its root file system, checked when it was cloned */
-  readonly rootfs: SealedFile;
-  captureMachine(files: CaptureFiles, signal: AbortSignal): Promise<Capture>;
-  captureWrittenPages(files: CaptureFiles, signal: AbortSignal): Promise<WrittenPages>;
 }
 
 /** The VMs of an engine, as snapshots need them. `Info` is what a client is answered about a VM. */

@@ -64,6 +64,11 @@ export class Snapshots<Info> {
     return this.#store.list().length;
   }
 
+  /** Undefined for one without a tenant, and for an unknown id. */
+  tenantOf(id: string): string | undefined {
+    return this.#store.get(id)?.metadata.tenant_id;
+  }
+
   list(): SnapshotObject[] {
     return this.#store.list().map(objectOf);
   }

@@ -4,11 +4,12 @@ import type { BaseManifest } from "../../vm/base-manifest.ts";
 import { describeFile } from "../../vm/file-seal.ts";
 import { checkpointManifest } from "../../vm/take-checkpoint.ts";
 import { jsonError } from "../engine-error.ts";
+import type { MachineCopier } from "../vms/machine-copier.ts";
 import { diskBytesOf } from "./disk-bytes.ts";
 import { writeMemoryDiff } from "./memory-diff.ts";
 import { type RecordFields, SnapshotDraft } from "./snapshot-draft.ts";
 import type { Snapshot, SnapshotType } from "./snapshot-record.ts";
-import type { MachineCopier, SnapshotVm } from "./snapshot-vms.ts";
+import type { SnapshotVm } from "./snapshot-vms.ts";
 import { unsoundness } from "./sound-snapshot.ts";
 
 /** What is written, but for the page size of the host it is the same everywhere */

@@ -5,10 +5,10 @@ import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
 import type { LastingVm } from "../../vm/lasting-vm.ts";
 import type { OpenBase } from "../../vm/open-base.ts";
-import type { RunningMachine } from "../../vm/capture-machine.ts";
 import type { VmDeath } from "../../vm/vm-death.ts";
 import { vmmUsage } from "../../vm/vmm-usage.ts";
 import type { Machine, MachineUsage } from "./machine.ts";
+import { copierOf, type MachineCopier } from "./machine-copier.ts";
 import type { MachineRecord } from "./vm-record.ts";
 
 const PING_DEADLINE_MS = 5000;
@@ -66,11 +66,11 @@ export class LastingMachine implements Machine {
     await this.#lasting.vmm.qmp.execute("cont");
   }
 
-  copy<T>(
-    work: (machine: RunningMachine, base: OpenBase, signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    return this.#lasting.vm.copy((machine, untilEnd) => work(machine, this.#base, untilEnd), signal);
+  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#lasting.vm.copy(
+      (machine, untilEnd) => work(copierOf(machine, this.#base), untilEnd),
+      signal,
+    );
   }
 
   usage(): MachineUsage {

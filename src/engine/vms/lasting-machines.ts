@@ -8,9 +8,10 @@ import type { Config } from "../../config/config.ts";
 import { buildBase } from "../../vm/base-builder.ts";
 import { basePaths } from "../../vm/base-store.ts";
 import { endVmmsIn } from "../../vm/end-vmms-in.ts";
+import type { SealedFile } from "../../vm/file-seal.ts";
 import { adoptLasting, cloneLasting, type LastingVm } from "../../vm/lasting-vm.ts";
 import { endVmm } from "../../vm/lasting-vmm.ts";
-import { findGround, machineSpec, type OpenBase, openBase } from "../../vm/open-base.ts";
+import { findGround, findRootFile, machineSpec, type OpenBase, openBase } from "../../vm/open-base.ts";
 import { RuntimeDirectory, removeIfEmpty } from "../../vm/runtime-directory.ts";
 import { jsonError } from "../engine-error.ts";
 import { LastingMachine } from "./lasting-machine.ts";
@@ -56,6 +57,10 @@ export class LastingMachines implements Machines {
 
   #watch(lasting: LastingVm, base: OpenBase, storePath: string, { socketDir }: MachinePlace): LastingMachine {
     return new LastingMachine(lasting, base, storePath, () => removeEmptyParents(socketDir));
+  }
+
+  rootfs(): Promise<SealedFile> {
+    return findRootFile(this.#config);
   }
 
   async clear(vmm: ProcessIdentity | null, socketDir: string): Promise<void> {

@@ -3,9 +3,9 @@ import type { RunCommand, RunHandle } from "../../guest/run-handle.ts";
 import type { TunnelHandler } from "../../guest/serve-tunnels.ts";
 import type { FileContent, GetRange } from "../../guest/transfer-file.ts";
 import type { Tunnel } from "../../guest/tunnel.ts";
-import type { OpenBase } from "../../vm/open-base.ts";
-import type { RunningMachine } from "../../vm/capture-machine.ts";
+import type { SealedFile } from "../../vm/file-seal.ts";
 import type { VmDeath } from "../../vm/vm-death.ts";
+import type { MachineCopier } from "./machine-copier.ts";
 import type { MachineRecord } from "./vm-record.ts";
 
 /** What a machine is made from: a base, or a snapshot in the same layout below `storePath`. */
@@ -36,11 +36,8 @@ export interface Machine extends AsyncDisposable {
   connectGuest(port: number, signal: AbortSignal): Promise<Tunnel>;
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Lets `work` copy the machine; one after another. `base` is what it is a clone of */
-  copy<T>(
-    work: (machine: RunningMachine, base: OpenBase, signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T>;
+  /** Lets `work` put the machine into files; one after another */
+  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Of the VMM's process, since its start */
   usage(): MachineUsage;
   detach(): void;
@@ -61,6 +58,8 @@ export interface Machines {
   start(source: MachineSource, place: MachinePlace, signal: AbortSignal): Promise<Machine>;
   /** Connects to one that an earlier engine started. It is left as it is when this rejects */
   adopt(known: MachineRecord, place: MachinePlace, signal: AbortSignal): Promise<Machine>;
+  /** The read-only root file system that all machines share */
+  rootfs(): Promise<SealedFile>;
   /** Ends what is left of a machine nobody is connected to, and removes its sockets */
   clear(vmm: ProcessIdentity | null, socketDir: string): Promise<void>;
 }

@@ -31,7 +31,7 @@ export interface CreateVm {
   agentId?: string | undefined;
   controlPlaneToken?: string | undefined;
   /** A snapshot to restore instead of the profile's base */
-  snapshot?: { id: string; source: MachineSource };
+  snapshot?: { id: string; source: MachineSource; agentToken: string | undefined };
 }
 
 export interface VmTableParts {
@@ -147,7 +147,7 @@ export class VmTable {
       agent_id: request.agentId,
       control_plane_token: request.controlPlaneToken,
       source_snapshot_id: request.snapshot?.id,
-      agent_token: randomBytes(AGENT_TOKEN_BYTES).toString("hex"),
+      agent_token: request.snapshot?.agentToken ?? randomBytes(AGENT_TOKEN_BYTES).toString("hex"),
       guest_ip: freeGuestAddress(taken),
       created_at: new Date().toISOString(),
       paused: false,
