@@ -1,4 +1,5 @@
 import { agent } from "./agent-target.ts";
+import { bundle, diffIndex } from "./bundle-targets.ts";
 import {
   chunkedBody,
   clientHello,
@@ -13,7 +14,7 @@ import { baseManifest, imageManifest, seal } from "./manifest-targets.ts";
 import { qmp } from "./qmp-target.ts";
 import { frames, handshake } from "./wire-targets.ts";
 
-/** Every parser in TypeScript of bytes from a guest, from QEMU, from a client or from a file. */
+/** Every parser in TypeScript of bytes from a guest, from QEMU, from a client, from another engine or from a file. */
 export const TARGETS: readonly FuzzTarget[] = [
   handshake,
   frames,
@@ -29,4 +30,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   chunkedBody,
   egressProfile,
   proxyConnection,
+  bundle,
+  diffIndex,
 ];

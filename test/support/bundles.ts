@@ -29,7 +29,8 @@ export function pack(entries: readonly BundleEntry[]): Uint8Array {
   return Buffer.concat([...parts, new Uint8Array(1024)]);
 }
 
-function fitChecksum(header: Buffer): void {
+/** Makes a header's checksum right again. */
+export function fitChecksum(header: Buffer): void {
   header.write(" ".repeat(8), 148);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");

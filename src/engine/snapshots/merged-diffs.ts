@@ -9,8 +9,8 @@ import type { Snapshot } from "./snapshot-record.ts";
 const DRAFT_PREFIX = ".merging-";
 
 /**
- * Whole memories of diffs that were restored: `<path>/snapshots/<diff's id>/`, each in the layout of a base. Made when a diff
- * is restored for the first time, shared by all VMs of it, and removed with it.
+ * Whole memories of diffs that were restored: `<path>/snapshots/<diff's id>/`, each in the layout of a base. Shared by all VMs
+ * of a diff, and gone some time after the last of them.
  */
 export class MergedDiffs {
   readonly path: string;
@@ -25,8 +25,7 @@ export class MergedDiffs {
   static async open(path: string, isDiff: (id: string) => boolean): Promise<MergedDiffs> {
     const merged = new MergedDiffs(path);
     await mkdir(merged.#dir, { recursive: true, mode: 0o700 });
-    for (const name of await readdir(merged.#dir))
-      if (!isDiff(name)) await rm(join(merged.#dir, name), { recursive: true, force: true });
+    await merged.sweep(isDiff);
     return merged;
   }
 
@@ -58,8 +57,10 @@ export class MergedDiffs {
     }
   }
 
-  async remove(id: string): Promise<void> {
-    await rm(join(this.#dir, id), { recursive: true, force: true });
+  /** Keeps those that a VM stands on. Nothing must be restored meanwhile. */
+  async sweep(isUsed: (id: string) => boolean): Promise<void> {
+    for (const name of await readdir(this.#dir))
+      if (!isUsed(name)) await rm(join(this.#dir, name), { recursive: true, force: true });
   }
 }
 

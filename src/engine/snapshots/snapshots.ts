@@ -111,7 +111,7 @@ export class Snapshots<Info> {
       const [vmId] = this.#parts.vms.restoredFrom(id);
       if (vmId !== undefined)
         throw jsonError(409, "snapshot_in_use", `snapshot is in use by restored VM ${vmId}`);
-      await this.#remove(snapshot);
+      await this.#store.remove(snapshot);
     });
   }
 
@@ -156,7 +156,7 @@ export class Snapshots<Info> {
         {
           snapshots: this.#store.list(),
           hasVm: (id) => this.#parts.vms.restoredFrom(id).length > 0,
-          remove: (snapshot) => this.#remove(snapshot),
+          remove: (snapshot) => this.#store.remove(snapshot),
           auditPath: join(this.#store.dir, "gc-audit.jsonl"),
         },
         policy,
@@ -176,13 +176,11 @@ export class Snapshots<Info> {
     throw jsonError(404, "snapshot_not_found", "snapshot not found");
   }
 
-  async #remove(snapshot: Snapshot): Promise<void> {
-    await this.#store.remove(snapshot);
-    await this.#merged.remove(snapshot.id);
-  }
-
   #alone<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    return this.#lifecycle.run(() => withDiskErrors(work), signal);
+    return this.#lifecycle.run(async () => {
+      await this.#merged.sweep((id) => this.#parts.vms.restoredFrom(id).length > 0);
+      return await withDiskErrors(work);
+    }, signal);
   }
 }
 

@@ -102,6 +102,22 @@ describe("a diff snapshot", () => {
     expect(Buffer.compare((await restore(host, diff.snapshot_id)).memory, after)).toBe(0);
   });
 
+  test("has its whole memory on disk while a VM of it is there, and no longer", async () => {
+    using host = await FakeHost.open();
+    host.start("vm-1");
+    await take(host);
+    const diff = await take(host, DIFF);
+    const merged = () => readdirSync(`${host.rootPath}/merged/snapshots`);
+    const vms = [await restore(host, diff.snapshot_id), await restore(host, diff.snapshot_id)];
+    await host.remove(vms[0]!.vmId);
+    await host.restart();
+    await take(host);
+    expect(merged()).toEqual([diff.snapshot_id]);
+    await host.remove(vms[1]!.vmId);
+    await take(host);
+    expect(merged()).toEqual([]);
+  });
+
   test("is what the kind left open means when there is a full one", async () => {
     using host = await FakeHost.open();
     host.start("vm-1");
