@@ -4,9 +4,11 @@ import type { EngineApp } from "./engine-app.ts";
 export function answerUnmatched(app: EngineApp): void {
   const routes = app.routes
     .filter(({ method }) => method !== "ALL")
-    .map(({ method, path }) => ({ method, pattern: patternOf(path) }));
+    .map(({ method, path }) => ({ method, path, pattern: patternOf(path) }));
   app.notFound((c) => {
-    const methods = routes.filter(({ pattern }) => pattern.test(c.req.path)).map(({ method }) => method);
+    const matching = routes.filter(({ pattern }) => pattern.test(c.req.path));
+    const literal = matching.filter(({ path }) => path === c.req.path);
+    const methods = (literal.length > 0 ? literal : matching).map(({ method }) => method);
     if (methods.length === 0) return c.json({ error: "not found" }, 404);
     c.header("Allow", [...new Set(methods)].sort().join(", "));
     return c.text("method not allowed", 405);

@@ -1,5 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { auditedOperation } from "../audit/audited-operation.ts";
+import { EngineError } from "../engine-error.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
@@ -10,6 +11,8 @@ import { snapshotObject } from "./snapshot-record.ts";
 /** Whole memories are copied and hashed, and one operation waits for another. */
 export const SNAPSHOT_DEADLINE_MS = 600_000;
 const LIST_DEADLINE_MS = 30_000;
+/** Paths beside those of snapshots */
+const NO_IDS = ["gc", "import"];
 
 export const snapshotIdParam = z.object({ id: z.string().max(128) });
 const answer = snapshotObject.openapi("Snapshot");
@@ -88,6 +91,10 @@ export function mountSnapshotRoutes(app: EngineApp, { snapshots, vms, audit }: E
   app.openapi(listSnapshots, (c) => c.json(snapshots.list(), 200));
   app.openapi(deleteSnapshot, async (c) => {
     const { id } = c.req.valid("param");
+    if (NO_IDS.includes(id)) {
+      c.header("Allow", "POST");
+      throw new EngineError(405, "method_not_allowed", "method not allowed");
+    }
     const tenantId = snapshots.tenantOf(id);
     await auditedOperation(audit, { operation: "DELETE /snapshots/{snapshot_id}", tenantId }, () =>
       snapshots.delete(id, c.get("signal")),

@@ -264,7 +264,8 @@ test.each([
 });
 
 test.each([
-  ["GET", "/snapshots/gc", "DELETE, POST"],
+  ["GET", "/snapshots/gc", "POST"],
+  ["DELETE", "/snapshots/import", "POST"],
   ["PUT", "/snapshots/snap-1", "DELETE"],
   ["GET", "/snapshots/snap-1/restore", "POST"],
   ["GET", "/snapshots/snap-1/export", "POST"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import type { EngineError } from "../../../../src/engine/engine-error.ts";
 import { rejection } from "../../../support/rejection.ts";
 import { flipBit } from "../../../support/test-store.ts";
@@ -214,49 +214,6 @@ describe("a restore", () => {
     expect((await refusal(as("acme", "allow_all"))).body).toMatchObject({ code: "egress_policy_mismatch" });
     expect((await as("acme", "profile")).order).toMatchObject({ tenantId: "acme", egressPolicy: "profile" });
     expect((await as(undefined)).order).toMatchObject({ tenantId: "acme", egressPolicy: undefined });
-  });
-});
-
-describe("the directory of snapshots", () => {
-  test("has the same snapshots for the next engine", async () => {
-    using host = await FakeHost.open();
-    host.start("vm-1");
-    await take(host);
-    await take(host, DIFF);
-    const before = host.snapshots.list();
-    await host.restart();
-    expect(host.snapshots.list()).toEqual(before);
-    expect((await restore(host, before[1]!.snapshot_id)).vmId).toBeDefined();
-  });
-
-  test("is cleared of what was left half made, also of merged memories", async () => {
-    using host = await FakeHost.open();
-    for (const name of [".taking-x", ".import-y", ".removing-z", "../merged/snapshots/.merging-a"]) {
-      mkdirSync(host.at(name), { recursive: true });
-      writeFileSync(host.at(name, "memory.bin"), "half");
-    }
-    await host.restart();
-    expect(host.names()).toEqual([]);
-    expect(readdirSync(`${host.rootPath}/merged/snapshots`)).toEqual([]);
-  });
-
-  test.each([
-    ["metadata.json torn", (path: (name: string) => string) => truncateSync(path("metadata.json"), 40)],
-    ["metadata.json missing", (path: (name: string) => string) => rmSync(path("metadata.json"))],
-    ["manifest.json empty", (path: (name: string) => string) => truncateSync(path("manifest.json"), 0)],
-    ["manifest.json missing", (path: (name: string) => string) => rmSync(path("manifest.json"))],
-    ["memory.bin short", (path: (name: string) => string) => truncateSync(path("memory.bin"), 4096)],
-    ["state.bin missing", (path: (name: string) => string) => rmSync(path("state.bin"))],
-  ])("sets a damaged snapshot aside and says so: %s", async (_, damage) => {
-    using host = await FakeHost.open();
-    host.start("vm-1");
-    const { snapshot_id: bad } = await take(host);
-    const { snapshot_id: good } = await take(host);
-    damage((name) => host.at(bad, name));
-    await host.restart();
-    expect(host.snapshots.list().map((each) => each.snapshot_id)).toEqual([good]);
-    expect(host.names()).toEqual([`${bad}.damaged`, good].sort());
-    expect(host.warnings).toEqual([`a snapshot cannot be read and is set aside as ${bad}.damaged`]);
   });
 });
 
