@@ -89,7 +89,7 @@ export class Engine {
   async close({ endVms }: { endVms: boolean }): Promise<void> {
     const { vms, snapshots, forwards, access } = this.parts;
     forwards[Symbol.dispose]();
-    await snapshots.idle();
+    await snapshots.close();
     await vms.close({ endVms });
     access[Symbol.dispose]();
     await this.#lock[Symbol.asyncDispose]();

@@ -41,6 +41,9 @@ export class Snapshots<Info> {
   readonly #store: SnapshotStore;
   readonly #merged: MergedDiffs;
   readonly #lifecycle = new OneAtATime();
+  readonly #lifetime = new AbortController();
+  /** Those that are under way */
+  readonly #imports = new Set<Promise<unknown>>();
 
   private constructor(parts: SnapshotParts<Info>, store: SnapshotStore, merged: MergedDiffs) {
     this.#parts = parts;
@@ -79,7 +82,7 @@ export class Snapshots<Info> {
     { type, tenantId, stopAfter }: TakeRequest,
     signal: AbortSignal,
   ): Promise<SnapshotObject> {
-    return this.#alone(signal, async () => {
+    return this.#alone(signal, async (untilEnd) => {
       const { vms, tenants, disk } = this.#parts;
       const vm = vms.get(vmId);
       if (tenantId !== undefined && tenantId !== vm.tenantId)
@@ -93,8 +96,8 @@ export class Snapshots<Info> {
         await disk.require();
       };
       const order = { id, parent, snapshotsDir: this.#store.dir, admit };
-      await takeSnapshot(vm, order, signal).catch((error) => {
-        throw takeFailure(error, signal);
+      await takeSnapshot(vm, order, untilEnd).catch((error) => {
+        throw takeFailure(error, untilEnd);
       });
       const snapshot = await this.#store.load(id);
       if (stopAfter) await vms.remove(vmId);
@@ -118,16 +121,16 @@ export class Snapshots<Info> {
   restore(id: string, request: RestoreRequest, signal: AbortSignal): Promise<Info> {
     const { rootPath, vms, rootfs } = this.#parts;
     const parts = { store: this.#store, merged: this.#merged, rootPath, vms, rootfs };
-    return this.#alone(signal, () => restoreSnapshot(parts, id, request, signal));
+    return this.#alone(signal, (untilEnd) => restoreSnapshot(parts, id, request, untilEnd));
   }
 
   /** The stream may outlast the snapshot. */
   export(id: string, signal: AbortSignal): Promise<{ bytes: number; stream: ReadableStream<Uint8Array> }> {
-    return this.#alone(signal, async () => {
+    return this.#alone(signal, async (untilEnd) => {
       const snapshot = this.#store.get(id);
       if (!snapshot) throw jsonError(404, "snapshot_not_found", "snapshot_not_found");
       const rootfs = await this.#parts.rootfs();
-      const unsound = await unsoundness(snapshot, rootfs, signal);
+      const unsound = await unsoundness(snapshot, rootfs, untilEnd);
       if (unsound !== null)
         throw jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason: unsound });
       return await exportSnapshot(snapshot, rootfs);
@@ -137,6 +140,7 @@ export class Snapshots<Info> {
   /** Only its last step keeps others waiting: a slow sender does not. */
   import(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<Imported> {
     const { tenants, disk, rootfs } = this.#parts;
+    const untilEnd = AbortSignal.any([signal, this.#lifetime.signal]);
     const parts = {
       store: this.#store,
       disk,
@@ -145,9 +149,11 @@ export class Snapshots<Info> {
         tenants.admit(tenantId, "snapshot_count");
         tenants.admit(tenantId, "snapshot_bytes", diskBytes);
       },
-      alone: <T>(work: () => Promise<T>) => this.#lifecycle.run(work, signal),
+      alone: <T>(work: () => Promise<T>) => this.#lifecycle.run(work, untilEnd),
     };
-    return withDiskErrors(() => importSnapshot(parts, body, signal));
+    const importing = withDiskErrors(() => importSnapshot(parts, body, untilEnd));
+    this.#imports.add(importing);
+    return importing.finally(() => this.#imports.delete(importing));
   }
 
   collect(policy: GcPolicy, apply: boolean, signal: AbortSignal): Promise<GcReport> {
@@ -165,9 +171,10 @@ export class Snapshots<Info> {
     );
   }
 
-  /** Resolves when nothing is under way any more. */
-  idle(): Promise<void> {
-    return this.#lifecycle.idle();
+  /** Gives up what is under way. Resolves when nothing is. */
+  async close(): Promise<void> {
+    this.#lifetime.abort(jsonError(503, "engine_ending", "the engine is ending"));
+    await Promise.allSettled([this.#lifecycle.idle(), ...this.#imports]);
   }
 
   #get(id: string): Snapshot {
@@ -176,11 +183,12 @@ export class Snapshots<Info> {
     throw jsonError(404, "snapshot_not_found", "snapshot not found");
   }
 
-  #alone<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  #alone<T>(signal: AbortSignal, work: (untilEnd: AbortSignal) => Promise<T>): Promise<T> {
+    const untilEnd = AbortSignal.any([signal, this.#lifetime.signal]);
     return this.#lifecycle.run(async () => {
       await this.#merged.sweep((id) => this.#parts.vms.restoredFrom(id).length > 0);
-      return await withDiskErrors(work);
-    }, signal);
+      return await withDiskErrors(() => work(untilEnd));
+    }, untilEnd);
   }
 }
 
