@@ -5,14 +5,17 @@ import { BASE_NAME_PATTERN } from "../../config/variables.ts";
 export const PROFILE_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 export const PROFILE_NAME_RULE = "profile must be letters, digits, '_' or '-'";
 
+/** Of any VM */
+export const MAX_CPUS = 8;
+export const MAX_MEMORY_MIB = 65_536;
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** `profiles/<name>/profile.yaml`: what a VM is and how it is given a prompt. Unknown keys are refused. */
 export const profileSchema = z.strictObject({
   /** Default: IGN_MCP_CPUS */
-  cpus: z.int().min(1).max(8).optional(),
+  cpus: z.int().min(1).max(MAX_CPUS).optional(),
   /** Default: IGN_MCP_MEM */
-  memory_mib: z.int().min(128).max(65_536).optional(),
+  memory_mib: z.int().min(128).max(MAX_MEMORY_MIB).optional(),
   /** Name of the warm base; default: IGN_MCP_BASE, of the profile's size */
   base: z.string().regex(BASE_NAME_PATTERN).optional(),
   /** For the task's program */

@@ -1,8 +1,9 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { SealedFile } from "../../vm/file-seal.ts";
+import { type EngineError, jsonError } from "../engine-error.ts";
 import { type BundleFile, MANIFEST_FILE, manifestFor, travellingMetadata } from "./bundle-manifest.ts";
 import type { Snapshot } from "./snapshot-record.ts";
-import { BLOCK_BYTES, encodeHeader, paddingOf } from "./ustar.ts";
+import { BLOCK_BYTES, encodeHeader, MAX_ENTRY_BYTES, paddingOf } from "./ustar.ts";
 
 const PIECE_BYTES = 262_144;
 
@@ -37,6 +38,9 @@ export async function exportSnapshot(
       entries.map(({ path, bytes, sha256 }) => ({ path, size_bytes: bytes, sha256 })),
     ),
   );
+  const tooLarge = large.find(({ bytes }) => bytes > MAX_ENTRY_BYTES);
+  if (tooLarge)
+    throw exportFailed(`${tooLarge.path} has ${tooLarge.bytes} bytes, more than an archive's entry can have`);
   const modified = Math.floor(Date.parse(metadata.created_at) / 1000);
   const sizes = [manifestText.byteLength, ...entries.map(({ bytes }) => bytes)];
   const bytes = sizes.reduce((sum, size) => sum + BLOCK_BYTES + size + paddingOf(size), 2 * BLOCK_BYTES);
@@ -113,6 +117,11 @@ async function openAll(
     for (const { file } of opened) await file.close();
     throw error;
   }
+}
+
+/** `reason` is a sentence for people. */
+export function exportFailed(reason: string): EngineError {
+  return jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason });
 }
 
 function jsonOf(value: unknown): Uint8Array {

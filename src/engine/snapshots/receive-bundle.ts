@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import type { z } from "zod";
 import type { BaseFiles } from "../../vm/base-store.ts";
 import { MAX_STATE_BYTES } from "../../vm/capture-machine.ts";
+import { MAX_CPUS, MAX_MEMORY_MIB } from "../profiles/profile.ts";
 import { bundleRefused } from "./bundle-error.ts";
 import {
   BUNDLE_FILES,
@@ -20,6 +21,8 @@ import { receiveFile } from "./received-file.ts";
 import { type SnapshotMetadata, snapshotFields, snapshotMetadata } from "./snapshot-record.ts";
 import { TarReader } from "./tar-reader.ts";
 import { type UstarEntry, UstarError } from "./ustar.ts";
+
+const MAX_MEMORY_BYTES = MAX_MEMORY_MIB * 1_048_576;
 
 export interface BundleReceiver {
   /** Throws when this bundle is not for us, before anything large is read. Resolves with where to put it; null to only check it */
@@ -106,6 +109,9 @@ async function readJson<T>(
 }
 
 function requirePlausibleSizes({ value }: { value: BundleManifest }): void {
+  const { cpus, memoryBytes } = value.machine;
+  if (cpus > MAX_CPUS || memoryBytes > MAX_MEMORY_BYTES)
+    throw invalid(`no VM here has ${cpus} processors and ${memoryBytes} bytes of memory`);
   const limits: [BundleFile, number][] = [
     ["metadata.json", MAX_METADATA_BYTES],
     ["state.bin", MAX_STATE_BYTES],
@@ -114,10 +120,8 @@ function requirePlausibleSizes({ value }: { value: BundleManifest }): void {
     if (entryOf(value, name).size_bytes > maxBytes)
       throw invalid(`${name} is said to have more than ${maxBytes} bytes`);
   const { size_bytes } = entryOf(value, "memory.bin");
-  const { memoryBytes } = value.machine;
-  const isPlausible =
-    value.snapshot_type === "full" ? size_bytes === memoryBytes : size_bytes <= 2 * memoryBytes;
-  if (!isPlausible)
+  const isFull = value.snapshot_type === "full";
+  if (isFull ? size_bytes !== memoryBytes : size_bytes > 2 * memoryBytes)
     throw invalid(`memory.bin of ${size_bytes} bytes is no ${value.snapshot_type} one of ${memoryBytes}`);
 }
 

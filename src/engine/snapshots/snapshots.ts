@@ -5,7 +5,7 @@ import { EngineError, jsonError } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import type { Tenants } from "../tenants/tenants.ts";
 import { collectSnapshots, type GcReport } from "./collect-snapshots.ts";
-import { exportSnapshot } from "./export-snapshot.ts";
+import { exportFailed, exportSnapshot } from "./export-snapshot.ts";
 import type { GcPolicy } from "./gc-plan.ts";
 import { type Imported, importSnapshot } from "./import-snapshot.ts";
 import { MergedDiffs } from "./merged-diffs.ts";
@@ -131,8 +131,7 @@ export class Snapshots<Info> {
       if (!snapshot) throw jsonError(404, "snapshot_not_found", "snapshot_not_found");
       const rootfs = await this.#parts.rootfs();
       const unsound = await unsoundness(snapshot, rootfs, untilEnd);
-      if (unsound !== null)
-        throw jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason: unsound });
+      if (unsound !== null) throw exportFailed(unsound);
       return await exportSnapshot(snapshot, rootfs);
     });
   }

@@ -139,6 +139,17 @@ describe("a bundle", () => {
     await expectRefused(promising("rootfs.ext4", 2 ** 40), "root file system");
   });
 
+  test("of a machine that no VM here can be is refused", async () => {
+    for (const machine of [{ cpus: 1000 }, { memoryBytes: 2 ** 40 }]) {
+      const bundle = pack(
+        withJson(entries, "manifest.json", (manifest) => {
+          Object.assign(manifest["machine"] as object, machine);
+        }),
+      );
+      await expectRefused(bundle, "no VM here has");
+    }
+  });
+
   test("whose record says something else than its manifest, or has a token or a path, is refused", async () => {
     const changed = (change: object) =>
       pack(withJson(entries, "metadata.json", (value) => Object.assign(value, change)));

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { AS_IT_WAS, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
 
 const take = (host: FakeHost, request: typeof FULL | typeof DIFF = FULL) =>
@@ -26,6 +34,22 @@ describe("the directory of snapshots", () => {
     await host.restart();
     expect(host.names()).toEqual([]);
     expect(readdirSync(`${host.rootPath}/merged/snapshots`)).toEqual([]);
+  });
+
+  test.each(["metadata.json", "manifest.json"])("survives a %s torn at any byte", async (name) => {
+    using host = await FakeHost.open();
+    host.start("vm-1");
+    const { snapshot_id } = await take(host);
+    const whole = readFileSync(host.at(snapshot_id, name));
+    for (let bytes = 0; bytes < whole.byteLength - 1; bytes += 31) {
+      writeFileSync(host.at(snapshot_id, name), whole.subarray(0, bytes));
+      await host.restart();
+      expect(host.snapshots.list()).toEqual([]);
+      renameSync(host.at(`${snapshot_id}.damaged`), host.at(snapshot_id));
+    }
+    writeFileSync(host.at(snapshot_id, name), whole);
+    await host.restart();
+    expect(host.snapshots.list()).toHaveLength(1);
   });
 
   test.each([
