@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { RawClient } from "../support/raw-client.ts";
 import { EXECUTABLE_PATH, skipReason, TestHome } from "../support/real-vm.ts";
+import { eventually } from "../support/test-server.ts";
 
 /** Arguments for unshare that run the executable with a small file system over one directory, seen by nobody else. */
 function withSmallDisk(path: string, options: string, ...args: string[]): string[] {
@@ -49,5 +50,41 @@ describe.skipIf(reason !== null)(`on a full disk${reason ? ` (${reason})` : ""}`
     expect(await client.exited(10_000)).toBe(0);
     expect(client.stderr).toBe("");
     expect(readdirSync(home.runtimePath)).toEqual([]);
+  });
+
+  test("a snapshot is not taken, the engine answers 507, nothing is left, and its VM goes on", async () => {
+    using home = new TestHome();
+    const [workDir, unix] = [join(home.path, "engine"), join(home.path, "api.sock")];
+    mkdirSync(workDir);
+    const child = Bun.spawn(["unshare", ...withSmallDisk(workDir, "size=64m", "daemon", "--end-vms")], {
+      env: home.env({
+        ANVIL_API_ADDR: `unix:${unix}`,
+        IGN_ENGINE_DIR: workDir,
+        IGN_ENGINE_DISK_FLOOR_MIB: "0",
+      }),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const ask = async (method: string, path: string, body?: object) => {
+      const headers = { "content-type": "application/json" };
+      const init = { method, unix, ...(body && { body: JSON.stringify(body), headers }) };
+      const response = await fetch(`http://engine${path}`, init as RequestInit);
+      return { status: response.status, json: (await response.json()) as Record<string, unknown> };
+    };
+    try {
+      await eventually("the engine listens", 30_000, () => existsSync(unix));
+      const { vm_id } = (await ask("POST", "/vms", {})).json;
+      expect(await ask("POST", `/vms/${vm_id}/snapshot`, {})).toMatchObject({
+        status: 507,
+        json: { error: "insufficient disk space: the disk became full" },
+      });
+      expect((await ask("GET", "/snapshots")).json).toEqual([] as never);
+      expect(readdirSync(`/proc/${child.pid}/root${workDir}/snapshots`)).toEqual([]);
+      expect((await ask("POST", `/vms/${vm_id}/tasks`, { prompt: "echo up" })).json).toMatchObject({
+        output: "up\n",
+      });
+    } finally {
+      child.kill("SIGTERM");
+      await child.exited;
+    }
   });
 });
