@@ -35,6 +35,7 @@ export async function runDaemon(config: Config, env: Environment, endVms: boolea
     settings.listen = listener.address;
     process.stderr.write(`ignition-mcp: the engine listens on ${whereabouts(listener.address)}\n`);
     await stopped;
+    await engine.closeStreams();
     await listener.stop();
   } finally {
     await engine.close({ endVms });

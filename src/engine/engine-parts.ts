@@ -4,6 +4,7 @@ import type { RuntimeAudit } from "./audit/runtime-audit.ts";
 import type { DiskFloor } from "./disk-floor.ts";
 import type { VmEgress } from "./egress/vm-egress.ts";
 import type { EngineSettings } from "./engine-settings.ts";
+import type { Flocks } from "./flocks/flocks.ts";
 import type { Forwards } from "./forwards/forwards.ts";
 import type { Gate } from "./http/auth.ts";
 import type { EngineMetrics } from "./metrics/engine-metrics.ts";
@@ -32,6 +33,7 @@ export interface EngineParts {
   metrics: EngineMetrics;
   egress: VmEgress;
   forwards: Forwards;
+  flocks: Flocks;
   audit: RuntimeAudit;
   access: JsonLines;
   /** Of this engine, for clients, without a final slash */

@@ -7,6 +7,8 @@ import { DiskFloor } from "./disk-floor.ts";
 import { VmEgress } from "./egress/vm-egress.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { EngineSettings } from "./engine-settings.ts";
+import { mountFlockRoutes } from "./flocks/flock-routes.ts";
+import { Flocks } from "./flocks/flocks.ts";
 import { mountForwardRoutes } from "./forwards/forward-routes.ts";
 import { Forwards } from "./forwards/forwards.ts";
 import { createApp } from "./http/app.ts";
@@ -64,6 +66,7 @@ export class Engine {
       const parts = await buildParts(settings, ground);
       await parts.vms.adopt(new AbortController().signal);
       await parts.forwards.restore(parts.vms.list());
+      await parts.flocks.recover();
       const app = createApp(parts, [
         (app) => mountHealthRoutes(app, parts, () => parts.snapshots.count),
         (app) => mountVmRoutes(app, parts),
@@ -72,6 +75,7 @@ export class Engine {
         (app) => mountWorkspaceRoutes(app, parts),
         (app) => mountWorkloadRoutes(app, parts),
         (app) => mountForwardRoutes(app, parts),
+        (app) => mountFlockRoutes(app, parts),
         (app) => mountTenantRoutes(app, parts),
         (app) => mountAuditRoutes(app, parts),
         (app) => mountMetricsRoutes(app, parts),
@@ -85,9 +89,15 @@ export class Engine {
     }
   }
 
+  /** Ends answers that would go on for ever. Call it before the listener stops, so that their clients get an end. */
+  async closeStreams(): Promise<void> {
+    await this.parts.flocks.close();
+  }
+
   /** Lets go of everything. VMs go on for the next engine, unless `endVms`. */
   async close({ endVms }: { endVms: boolean }): Promise<void> {
     const { vms, snapshots, forwards, access } = this.parts;
+    await this.closeStreams();
     forwards[Symbol.dispose]();
     await snapshots.close();
     await vms.close({ endVms });
@@ -113,7 +123,6 @@ async function buildParts(
     (vmId) => tasks.isBusy(vmId),
     (vmId) => egress.networkOf(vmId),
   );
-  const openPaths = settings.metricsRequireAuth ? [] : ["/metrics"];
   const baseUrl = () => settings.publicUrl ?? baseUrlOf(settings.listen);
   const snapshots = await Snapshots.open({
     rootPath: paths.root,
@@ -123,16 +132,20 @@ async function buildParts(
     rootfs: () => machines.rootfs(),
     log,
   });
+  const flocks = new Flocks({ dir: paths.flocks, vms, profiles, tenants, wall: settings.wall, log });
+  const gate = new Gate(tokens, settings.metricsRequireAuth ? [] : ["/metrics"]);
+  gate.addCapability((token, method, path) => flocks.clientOf(token, method, path));
   return {
     settings,
     log,
     paths,
-    gate: new Gate(tokens, openPaths),
+    gate,
     disk,
     tenants,
     profiles,
     vms,
     snapshots,
+    flocks,
     tasks,
     meter,
     egress,

@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Logger } from "../../src/base/logger.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { Engine } from "../../src/engine/engine.ts";
@@ -52,6 +54,14 @@ export class FakeEngine implements AsyncDisposable {
   /** Ends it as a signal would, and starts another one in the same directory. */
   async restart(): Promise<void> {
     await this.engine.close({ endVms: false });
+    await this.start();
+  }
+
+  /** Starts another one in the same directory as if this one had been killed: it neither ends nor tidies anything. */
+  async crash(): Promise<void> {
+    // The kernel would close what it has open.
+    for (const { wall } of this.engine.parts.flocks.list()) await wall.close();
+    rmSync(join(this.engine.parts.paths.root, "engine.lock"));
     await this.start();
   }
 

@@ -29,6 +29,8 @@ export class FakeMachines implements Machines {
   readonly cleared: string[] = [];
   /** Thrown by the next start */
   failure: Error | null = null;
+  /** Called at each start; what it throws fails the start */
+  onStart: () => void = () => undefined;
   /** Awaited by each start */
   gate: Promise<void> = Promise.resolve();
 
@@ -41,6 +43,7 @@ export class FakeMachines implements Machines {
   }
 
   async start(source: MachineSource, place: MachinePlace, signal: AbortSignal): Promise<Machine> {
+    this.onStart();
     await this.gate;
     signal.throwIfAborted();
     const { failure } = this;

@@ -27,6 +27,7 @@ function refusalOf(issues: readonly { path: PropertyKey[]; message: string }[]):
   const [issue] = issues;
   const where = issue?.path.map(String).join(".") ?? "";
   const what = issue?.message ?? "it is not what the API takes";
-  if (where !== "" && what.startsWith(where)) return badRequest(what);
+  const isWhole = what.startsWith(where) || what.endsWith(" required");
+  if (where !== "" && isWhole) return badRequest(what);
   return badRequest(where === "" ? `invalid request: ${what}` : `invalid ${where}: ${what}`);
 }

@@ -26,10 +26,15 @@ export class Profiles {
   async get(name: string): Promise<Profile> {
     const wanted = name === "" ? DEFAULT_PROFILE : name;
     if (!PROFILE_NAME_PATTERN.test(wanted)) throw badRequest(PROFILE_NAME_RULE);
-    const text = (await this.#ownText(wanted)) ?? BUILT_IN[wanted];
+    const text = (await this.#ownText(wanted)) ?? builtIn(wanted);
     if (text === undefined) throw badRequest(`unknown profile '${wanted}'`);
     const spec = parseProfile(wanted, text);
     return { ...spec, name: wanted, egressPath: join(this.#egressDir, wanted, spec.egress) };
+  }
+
+  /** Whether there is one of this name; anything may be asked. */
+  async has(name: string): Promise<boolean> {
+    return PROFILE_NAME_PATTERN.test(name) && ((await this.#ownText(name)) ?? builtIn(name)) !== undefined;
   }
 
   async #ownText(name: string): Promise<string | null> {
@@ -40,6 +45,10 @@ export class Profiles {
       throw error;
     }
   }
+}
+
+function builtIn(name: string): string | undefined {
+  return Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined;
 }
 
 function parseProfile(name: string, text: string) {

@@ -1,4 +1,4 @@
-import { readdir, rename } from "node:fs/promises";
+import { readdir, rename, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import { readJsonFile } from "../json-file.ts";
@@ -19,7 +19,10 @@ export async function readVmRecords(
     if (!VM_ID.test(name)) continue;
     const record = await readJsonFile(join(dir, name, STATE_FILE_NAME), vmRecord, log);
     if (record?.vm_id === name) records.push(record);
-    else {
+    else if ((await readdir(join(dir, name))).length === 0) {
+      // The engine was killed before it could write the first record: there is no process either.
+      await rmdir(join(dir, name));
+    } else {
       unreadable.push(name);
       await rename(join(dir, name), join(dir, `${name}${DAMAGED}`));
       log.error({ vm_id: name }, "a VM has no readable record; its directory was set aside as .damaged");

@@ -2,6 +2,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { auditedOperation } from "../audit/audited-operation.ts";
 import { EngineError } from "../engine-error.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import { FLOCK_ID } from "../flocks/flock-record.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
@@ -34,7 +35,10 @@ const createVm = createRoute({
             profile: profileField,
             tenant_id: tenantIdField,
             egress_policy: egressPolicyField,
-            flock_id: labelField,
+            flock_id: labelField.refine(
+              (id) => id === undefined || !FLOCK_ID.test(id),
+              "is of this engine's own; POST /flocks/{id}/agents adds to one",
+            ),
             agent_id: labelField,
             control_plane_token: tokenField,
           }),

@@ -1,6 +1,8 @@
 import type { WallMessage } from "./wall-message.ts";
 
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+/** A time of RFC 3339 */
+export const TIME_PATTERN =
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Which messages are asked for; what is left out does not matter. */
 export interface WallFilter {
@@ -17,9 +19,4 @@ export function isWanted(message: WallMessage, { agentId, since, until, contains
   if (since === undefined && until === undefined) return true;
   const time = Date.parse(message.timestamp);
   return !(time < (since ?? Number.NEGATIVE_INFINITY)) && !(time > (until ?? Number.POSITIVE_INFINITY));
-}
-
-/** `ms` since 1970, NaN for what is no RFC 3339 time. */
-export function parseTime(text: string): number {
-  return RFC3339.test(text) ? Date.parse(text) : Number.NaN;
 }
