@@ -113,7 +113,7 @@ test("streams end with the engine", async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a client that does not read is cut off; posts and other readers go on", async () => {
+test("a client that does not read is cut off, and posts and other readers go on", async () => {
   await using engine = await ListeningEngine.open();
   const slow = await stalled(engine);
   const events = bodies(await fetch(`${engine.url}/wall`));

@@ -2,7 +2,7 @@ import type { WallMessage } from "./wall-message.ts";
 
 /** A time of RFC 3339 */
 export const TIME_PATTERN =
-  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T|t)([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|z|(\+|-)([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Which messages are asked for; what is left out does not matter. */
 export interface WallFilter {
