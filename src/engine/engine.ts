@@ -9,6 +9,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 import { mountFlockRoutes } from "./flocks/flock-routes.ts";
 import { Flocks } from "./flocks/flocks.ts";
+import { answerGuest } from "./flocks/guest-door.ts";
 import { mountForwardRoutes } from "./forwards/forward-routes.ts";
 import { Forwards } from "./forwards/forwards.ts";
 import { createApp } from "./http/app.ts";
@@ -133,6 +134,8 @@ async function buildParts(
     log,
   });
   const flocks = new Flocks({ dir: paths.flocks, vms, profiles, tenants, wall: settings.wall, log });
+  egress.doorOf = (vm) =>
+    vm.record.flock_id === undefined ? null : (request) => answerGuest(flocks, vm, request);
   const gate = new Gate(tokens, settings.metricsRequireAuth ? [] : ["/metrics"]);
   gate.addCapability((token, method, path) => flocks.clientOf(token, method, path));
   return {

@@ -64,6 +64,37 @@ describeWithVms("flocks of real VMs", () => {
     expect(readdirSync(join(engine.workDir, "vms"))).toEqual([]);
   });
 
+  test("post on their wall from inside under their own names, and from outside, before and after a restart", async () => {
+    await using engine = await TestEngine.start();
+    const made = await engine.post("/flocks", {
+      task: "t",
+      roles: ["worker", "worker"],
+      egress_policy: "deny_all",
+    });
+    const { flock_id: id, agents } = made.json as Flock;
+    const [first, second] = agents.map(({ vm_id }) => vm_id) as [string, string];
+    await engine.task(first, `gtwall "$(printf 'one\\ntwo')"`);
+    await engine.post(`/flocks/${id}/post`, { agent_id: "worker-1", body: "from outside" });
+    const curl = "curl -sS -o /dev/null -w '%{http_code}' http://ignition.internal";
+    const forged = `${curl}/townwall/post -H 'content-type: application/json' -d '{"body":"forged","agent_id":"worker-1"}'`;
+    expect(await engine.task(second, forged)).toBe("200");
+    expect(
+      await engine.task(second, `${curl}/vms; ${curl.replace("ignition.internal", "example.com")}; true`),
+    ).toBe("404403");
+    await engine.end("SIGKILL");
+    await engine.start();
+    await engine.task(second, "gtwall again");
+    const alone = await engine.vm({ egress_policy: "deny_all" });
+    expect(await engine.task(alone, "gtwall nobody 2>&1; echo $?")).toEndWith("\n3\n");
+    const messages = (await engine.get(`/flocks/${id}/wall/history`)).json as Record<string, unknown>[];
+    expect(messages.map(({ seq, agent_id, body }) => [seq, agent_id, body])).toEqual([
+      [1, "worker-1", "one\ntwo"],
+      [2, "worker-1", "from outside"],
+      [3, "worker-2", "forged"],
+      [4, "worker-2", "again"],
+    ]);
+  });
+
   test("whose engine is killed between posts lose none that was acknowledged, and numbers go on", async () => {
     await using engine = await TestEngine.start();
     const { flock_id: id } = await flockOf(engine, ["worker"]);
