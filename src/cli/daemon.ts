@@ -1,10 +1,10 @@
 import type { Logger } from "../base/logger.ts";
 import type { Config, Environment } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
+import { baseUrlOf, isLocal, type ListenAddress } from "../config/listen-address.ts";
 import { Engine } from "../engine/engine.ts";
 import { loadEngineSettings } from "../engine/engine-settings.ts";
 import { TokenList } from "../engine/http/token-list.ts";
-import { baseUrlOf, isLocal, type ListenAddress } from "../engine/listen-address.ts";
 import { listen } from "../engine/listener.ts";
 import { LastingMachines } from "../engine/vms/lasting-machines.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";

@@ -2,7 +2,7 @@ import { isAbsolute, join } from "node:path";
 import type { Config, Environment } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { dataDirectory } from "../config/default-paths.ts";
-import { type ListenAddress, parseListenAddress } from "./listen-address.ts";
+import { type ListenAddress, parseListenAddress } from "../config/listen-address.ts";
 
 const MIB = 1_048_576;
 const OWN_PREFIX = "IGN_ENGINE_";

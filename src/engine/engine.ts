@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "../base/logger.ts";
+import { baseUrlOf } from "../config/listen-address.ts";
 import { mountAuditRoutes } from "./audit/audit-routes.ts";
 import { JsonLines } from "./audit/json-lines.ts";
 import { RuntimeAudit } from "./audit/runtime-audit.ts";
@@ -18,7 +19,6 @@ import { mountDocumentRoute } from "./http/document.ts";
 import type { EngineApp } from "./http/engine-app.ts";
 import { mountHealthRoutes } from "./http/health-routes.ts";
 import type { TokenList } from "./http/token-list.ts";
-import { baseUrlOf } from "./listen-address.ts";
 import { EngineMetrics } from "./metrics/engine-metrics.ts";
 import { mountMetricsRoutes } from "./metrics/metrics-routes.ts";
 import { Profiles } from "./profiles/profiles.ts";

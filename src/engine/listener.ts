@@ -1,9 +1,9 @@
-import { lstatSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { rmSync } from "node:fs";
 import type { Server } from "bun";
+import { removeDeadSocket } from "../base/dead-socket.ts";
+import type { ListenAddress } from "../config/listen-address.ts";
 import { EngineError } from "./engine-error.ts";
 import type { EngineApp } from "./http/engine-app.ts";
-import type { ListenAddress } from "./listen-address.ts";
 
 /** For a client to send its request's head, in `s`; from there on the routes' own deadlines count */
 const HEAD_S = 30;
@@ -52,20 +52,4 @@ export async function listen(app: EngineApp, address: ListenAddress): Promise<Li
       if ("unix" in address) rmSync(address.unix, { force: true });
     },
   };
-}
-
-async function removeDeadSocket(path: string): Promise<void> {
-  const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
-  if (isSocket && !(await isListening(path))) rmSync(path, { force: true });
-}
-
-function isListening(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once("error", () => resolve(false));
-  });
 }

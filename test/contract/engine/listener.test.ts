@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import type { ListenAddress } from "../../../src/engine/listen-address.ts";
+import type { ListenAddress } from "../../../src/config/listen-address.ts";
 import { listen } from "../../../src/engine/listener.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 

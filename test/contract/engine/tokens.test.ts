@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { parseTokens, TokenList } from "../../../src/engine/http/token-list.ts";
+import { parseTokens } from "../../../src/config/bearer-tokens.ts";
+import { TokenList } from "../../../src/engine/http/token-list.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { baseUrlOf, isLocal, parseListenAddress } from "../../../src/config/listen-address.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
 import { loadEngineSettings } from "../../../src/engine/engine-settings.ts";
-import { baseUrlOf, isLocal, parseListenAddress } from "../../../src/engine/listen-address.ts";
 
 const load = (env: Record<string, string>) => loadEngineSettings(env, loadConfig({}));
 

@@ -5,7 +5,7 @@ const MAX_SOCKET_PATH_BYTES = 103;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/;
 const HOST_AND_PORT = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/i;
 
-/** Where the engine listens. */
+/** Where a server listens. */
 export type ListenAddress = { unix: string } | { host: string; port: number };
 
 /** `host:port`, `:port` for every address, `[v6]:port` or `unix:/path`; null for anything else. */
@@ -25,7 +25,7 @@ export function isLocal(address: ListenAddress): boolean {
   return "unix" in address || LOOPBACK.test(address.host);
 }
 
-/** Of the engine itself, without a path. A socket has no address of its own. */
+/** Of the server itself, without a path. A socket has no address of its own. */
 export function baseUrlOf(address: ListenAddress): string {
   if ("unix" in address) return "http://localhost";
   const host = address.host.includes(":") ? `[${address.host}]` : address.host;
