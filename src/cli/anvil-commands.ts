@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { SETTINGS } from "../anvil/settings.ts";
 import type { ConsoleOutput } from "./console-output.ts";
 import type { ExitCode } from "./exit-codes.ts";
+import { addHttpOptions, httpSettings, type ServeOptions } from "./http-options.ts";
 import { formatTable } from "./table.ts";
 
 interface Parts {
@@ -11,13 +12,12 @@ interface Parts {
 
 /** `anvil`, the adapter, and `anvil audit …`, which looks after what it writes down. */
 export function addAnvilCommands(program: Command, { output, onExit }: Parts): void {
-  const anvil = program
-    .command("anvil")
-    .description("serve the anvil_* tools over MCP on stdin and stdout, in front of a daemon")
+  const anvil = addHttpOptions(program.command("anvil"))
+    .description("serve the anvil_* tools over MCP on stdin and stdout or HTTP, in front of a daemon")
     .addHelpText("after", () => `\n${settingsHelp()}`)
-    .action(async () => {
+    .action(async (options: ServeOptions) => {
       const { serveAnvil } = await import("./anvil.ts");
-      onExit(await serveAnvil(process.env));
+      onExit(await serveAnvil(process.env, await httpSettings(process.env, options)));
     });
   const audit = anvil.command("audit").description("read or prune the adapter's runtime audit");
   audit

@@ -9,6 +9,7 @@ import { type BaseActions, BaseCommands } from "./base-commands.ts";
 import type { ConsoleOutput } from "./console-output.ts";
 import { addCtlCommands } from "./ctl-commands.ts";
 import type { ExitCode } from "./exit-codes.ts";
+import { addHttpOptions, httpSettings, type ServeOptions } from "./http-options.ts";
 import { formatTable } from "./table.ts";
 
 export interface ProgramParts {
@@ -32,12 +33,12 @@ export function createProgram(parts: ProgramParts): Command {
     })
     .showHelpAfterError("(see ignition-mcp --help)")
     .addHelpText("after", () => `\n${environmentHelp()}`);
-  program
-    .command("serve")
-    .description("serve MCP on stdin and stdout (the default)")
-    .action(async () => {
+  addHttpOptions(program.command("serve"))
+    .description("serve MCP on stdin and stdout (the default), or over HTTP")
+    .action(async (options: ServeOptions) => {
       const { serve } = await import("./serve.ts");
-      parts.onExit(await serve(loadConfig(process.env)));
+      const config = loadConfig(process.env);
+      parts.onExit(await serve(config, await httpSettings(process.env, options)));
     });
   program
     .command("doctor")

@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
+import type { HttpSettings } from "../config/load-http-settings.ts";
 import { LazySessions } from "../mcp/lazy-sessions.ts";
 import { serveStdio } from "../mcp/serve-stdio.ts";
 import { SessionTools } from "../mcp/session-tools.ts";
@@ -7,8 +8,8 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { exitOnBug } from "./exit-on-bug.ts";
 import { createStderrLogger } from "./stderr-logger.ts";
 
-/** The MCP server on stdin and stdout; ends when its client does. */
-export async function serve(config: Config): Promise<ExitCode> {
+/** The MCP server: on stdin and stdout, where it ends with its client, or over HTTP until a signal. */
+export async function serve(config: Config, http: HttpSettings | null): Promise<ExitCode> {
   await checkEgress(config);
   const log = createStderrLogger(config.logLevel);
   exitOnBug(log);
@@ -16,7 +17,12 @@ export async function serve(config: Config): Promise<ExitCode> {
     const { createSessionService } = await import("../session/create-session-service.ts");
     return createSessionService(config, log);
   });
-  await serveStdio(new SessionTools(config, sessions, log), log);
+  if (http === null) await serveStdio(new SessionTools(config, sessions, log), log);
+  else {
+    const { SessionToolHost } = await import("../mcp/tool-host.ts");
+    const { serveHttp } = await import("../mcp/serve-http.ts");
+    await serveHttp(new SessionToolHost(config, sessions, log), http, log);
+  }
   return EXIT.ok;
 }
 

@@ -34,7 +34,8 @@ export function loadConfig(env: Environment): Config {
   };
 }
 
-function readVariables(env: Environment): VariableValues {
+/** The values of all variables. Throws `ConfigError` that names all that is wrong. */
+export function readVariables(env: Environment): VariableValues {
   const values: Record<string, unknown> = {};
   const problems = Object.keys(env)
     .filter((name) => name.startsWith(PREFIX) && !isKnown(name))

@@ -43,6 +43,18 @@ function absolutePath(meaning: string, fallback: string): Variable<string> {
   };
 }
 
+function list(allowed: string, item: RegExp, meaning: string, fallback: string): Variable<string[]> {
+  return {
+    parse: z
+      .string()
+      .transform((text) => text.split(",").map((part) => part.trim().toLowerCase()))
+      .pipe(z.array(z.string().regex(item))),
+    allowed,
+    meaning,
+    fallback,
+  };
+}
+
 function choice<const Value extends string>(
   values: readonly Value[],
   meaning: string,
@@ -102,6 +114,37 @@ export const VARIABLES = {
   IGN_MCP_CPUS: wholeNumber(1, 8, "Guest processors", 1),
   IGN_MCP_POOL: wholeNumber(0, 64, "Clones kept ready for the next open_session", 1),
   IGN_MCP_CARRIER: choice(["native", "twin"], "Forced implementation of the session socket", "found out"),
+  IGN_MCP_HTTP_TOKEN: {
+    parse: z.string(),
+    allowed: "a token",
+    meaning: "With --http: the bearer token clients must send",
+    fallback: "none",
+  },
+  IGN_MCP_HTTP_TOKENS_FILE: absolutePath(
+    "With --http: file of name:token[:expires] lines, one for each client",
+    "none",
+  ),
+  IGN_MCP_HTTP_HOSTS: list(
+    "names or addresses without ports, separated by commas",
+    /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/,
+    "With --http: names this server is reached by, besides the one it listens on",
+    "none",
+  ),
+  IGN_MCP_HTTP_ORIGINS: list(
+    "origins such as https://example.org, separated by commas",
+    /^https?:\/\/[^/?#@\s]+$/,
+    "With --http: origins whose pages may use this server",
+    "none",
+  ),
+  IGN_MCP_HTTP_TLS_CERT: absolutePath("With --http: PEM file of the certificate and its chain", "no TLS"),
+  IGN_MCP_HTTP_TLS_KEY: absolutePath("With --http: PEM file of its private key", "no TLS"),
+  IGN_MCP_HTTP_MAX_CLIENTS: wholeNumber(1, 4096, "With --http: most MCP sessions at once", 64),
+  IGN_MCP_HTTP_IDLE_SECS: wholeNumber(
+    1,
+    604_800,
+    "With --http: seconds after which an unused MCP session ends",
+    3600,
+  ),
   IGN_MCP_LOG: { ...choice(LOG_LEVELS, "Least severe lines written to stderr", "warn"), fixed: true },
 } satisfies Record<string, Variable<unknown> & Partial<Fixed>>;
 

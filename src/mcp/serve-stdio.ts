@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
 import { sendConsoleToStderr } from "./console-to-stderr.ts";
 import { createMcpServer } from "./server.ts";
-import { serveUntilEnd } from "./stdio-lifetime.ts";
+import { serveUntilEnd } from "./server-lifetime.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 import type { ToolService } from "./tool-service.ts";
 

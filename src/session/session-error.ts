@@ -49,3 +49,10 @@ export type SessionErrorCode =
 
 /** An error an agent is meant to read: what failed, why, and what to do next. */
 export class SessionError extends Fault<SessionErrorCode> {}
+
+export function unknownSession(sessionId: string): SessionError {
+  return new SessionError(
+    "unknown_session",
+    `there is no session '${sessionId}'. Open one with open_session and use the id it returns.`,
+  );
+}

@@ -6,7 +6,7 @@ import { IdleReaper } from "./idle-reaper.ts";
 import { type FileExcerpt, type FileRange, readFile } from "./read-file.ts";
 import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
 import { diedUnderCall, Session } from "./session.ts";
-import { SessionError } from "./session-error.ts";
+import { SessionError, unknownSession } from "./session-error.ts";
 import { newSessionId, shortSessionId } from "./session-id.ts";
 import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -215,12 +215,7 @@ export class SessionTable implements SessionService {
   /** Why an id leads to no session. */
   #unfound(sessionId: string): SessionError {
     const cause = this.#tombstones.causeOf(sessionId);
-    if (cause === null) {
-      return new SessionError(
-        "unknown_session",
-        `there is no session '${sessionId}'. Open one with open_session and use the id it returns.`,
-      );
-    }
+    if (cause === null) return unknownSession(sessionId);
     return new SessionError(
       "dead_session",
       `session ${sessionId} has ended: ${cause}. Open a new one with open_session.`,

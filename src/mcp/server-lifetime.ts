@@ -1,6 +1,6 @@
 import type { Logger } from "../base/logger.ts";
 
-/** What one client's connection is made of, and how each part ends. */
+/** What a server is made of, and how each part ends. */
 export interface Lifetime {
   transport: {
     onend?: (reason: string) => void;
@@ -10,6 +10,8 @@ export interface Lifetime {
   service: AsyncDisposable;
   /** Where signals come from: `process` */
   signals: NodeJS.EventEmitter;
+  /** Those that end it; by default all three */
+  endSignals?: readonly EndSignal[];
   /** Ends the process at once with this code */
   exitNow: (code: number) => void;
   log: Logger;
@@ -18,6 +20,10 @@ export interface Lifetime {
 }
 
 const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+const ALL_SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+
+export type EndSignal = keyof typeof SIGNAL_NUMBERS;
+
 const DEFAULT_BUDGET_MS = 2000;
 
 /**
@@ -34,12 +40,17 @@ export async function serveUntilEnd(lifetime: Lifetime): Promise<void> {
 }
 
 /** `first` resolves with the first reason to end. */
-function watchForEnd({ transport, signals, exitNow }: Lifetime): Disposable & { first: Promise<string> } {
+function watchForEnd({
+  transport,
+  signals,
+  endSignals = ALL_SIGNALS,
+  exitNow,
+}: Lifetime): Disposable & { first: Promise<string> } {
   const { promise: first, resolve } = Promise.withResolvers<string>();
   let signalled = false;
-  const listeners = Object.entries(SIGNAL_NUMBERS).map(([name, number]) => {
+  const listeners = endSignals.map((name) => {
     const listener = () => {
-      if (signalled) exitNow(128 + number);
+      if (signalled) exitNow(128 + SIGNAL_NUMBERS[name]);
       signalled = true;
       resolve(name);
     };

@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import { EventEmitter } from "node:events";
-import { type Lifetime, serveUntilEnd } from "../../../src/mcp/stdio-lifetime.ts";
+import { type Lifetime, serveUntilEnd } from "../../../src/mcp/server-lifetime.ts";
 
-function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {}) {
+function start(
+  options: Pick<Partial<Lifetime>, "budgetMs" | "endSignals"> & { dispose?: () => Promise<void> } = {},
+) {
   const steps: string[] = [];
   const warnings: string[] = [];
   const exits: number[] = [];
@@ -26,6 +28,7 @@ function start(options: { dispose?: () => Promise<void>; budgetMs?: number } = {
     exitNow: (code) => void exits.push(code),
     log,
     ...(options.budgetMs !== undefined && { budgetMs: options.budgetMs }),
+    ...(options.endSignals && { endSignals: options.endSignals }),
   });
   return { steps, warnings, exits, signals, transport, ended };
 }
@@ -43,6 +46,16 @@ test.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s ends it the same way", async (sig
   await ended;
   expect(steps).toEqual(["disposed", "flushed", "closed"]);
   expect(exits).toEqual([]);
+});
+
+test("a signal that is not among those that end it does not", async () => {
+  const { steps, signals, ended } = start({ endSignals: ["SIGTERM"] });
+  signals.emit("SIGHUP");
+  await Bun.sleep(1);
+  expect(steps).toEqual([]);
+  signals.emit("SIGTERM");
+  await ended;
+  expect(steps).toHaveLength(3);
 });
 
 test("a second signal ends the process at once", async () => {
