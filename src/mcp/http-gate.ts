@@ -1,11 +1,10 @@
 import type { BearerTokens } from "../config/bearer-tokens.ts";
+import { hostNameIn, LOCAL_NAMES } from "../config/host-header.ts";
 import { isLocal, type ListenAddress } from "../config/listen-address.ts";
 import { refusal } from "./http-refusal.ts";
 
 const BEARER = /^Bearer +(\S+)$/i;
-const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]\s/@]+)(?::\d{1,5})?$/;
 const IP_LITERAL = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})$/;
-const LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const ANY_ADDRESS = ["0.0.0.0", "::"];
 const METHODS = "GET, POST, DELETE";
 const CORS_HEADERS = {
@@ -79,8 +78,8 @@ export class HttpGate {
   }
 
   #isOurs(host: string): boolean {
-    const name = HOST.exec(host)?.[1];
-    if (name === undefined) return false;
+    const name = hostNameIn(host);
+    if (name === null) return false;
     return this.#hosts.has(name) || (this.#takesAddresses && IP_LITERAL.test(name));
   }
 

@@ -20,7 +20,7 @@ function exchange(address: ListenAddress, bytes: string): Promise<string> {
 }
 
 const head = (method: string, path: string, ...lines: string[]) =>
-  [`${method} ${path} HTTP/1.1`, "Host: x", "Connection: close", ...lines, "", ""].join("\r\n");
+  [`${method} ${path} HTTP/1.1`, "Host: localhost", "Connection: close", ...lines, "", ""].join("\r\n");
 
 test("over TCP bodies come in pieces, limits hold for them, and addresses are logged", async () => {
   await using engine = await FakeEngine.open();

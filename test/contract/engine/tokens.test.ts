@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { parseTokens } from "../../../src/config/bearer-tokens.ts";
 import { TokenList } from "../../../src/engine/http/token-list.ts";
@@ -76,4 +76,44 @@ test("times of expiry are RFC 3339 or seconds", () => {
   const [first, second] = parseTokens("a:t:2026-01-01T00:00:00+01:00\nb:u:1700000000", "TOKENS");
   expect(first?.expiresAt).toBe(Date.parse("2025-12-31T23:00:00Z"));
   expect(second?.expiresAt).toBe(1_700_000_000_000);
+});
+
+describe("an engine without tokens", () => {
+  const ask = async (headers: Record<string, string>, env: Record<string, string> = {}) => {
+    await using engine = await FakeEngine.open({ ANVIL_API_ADDR: "127.0.0.2:3000", ...env });
+    return await engine.request("POST", "/vms", { headers });
+  };
+
+  test.each(["localhost:3000", "127.0.0.1:3000", "127.0.0.2:3000", "[::1]:3000"])(
+    "is reached as %s",
+    async (host) => {
+      expect((await ask({ host })).status).toBe(201);
+    },
+  );
+
+  test.each(["rebound.example:3000", "127.0.0.1.example", "", "a b"])(
+    "is not reached as %p",
+    async (host) => {
+      const { status, json } = await ask({ host });
+      expect(status).toBe(403);
+      expect(json).toEqual({ error: expect.stringContaining(`under the Host ${JSON.stringify(host)}`) });
+    },
+  );
+
+  test("takes no request of a web page", async () => {
+    const { status, json } = await ask({ host: "localhost:3000", origin: "http://page.example" });
+    expect([status, json]).toEqual([403, { error: expect.stringContaining("web pages") }]);
+  });
+
+  test("is reached by its public name", async () => {
+    const env = { EPHEMERA_PUBLIC_URL: "https://engine.example" };
+    expect((await ask({ host: "engine.example" }, env)).status).toBe(201);
+  });
+
+  test("asks nothing of these once it has a token, or listens on a socket", async () => {
+    const page = { host: "engine.example", origin: "http://page.example" };
+    const bearing = { ...page, authorization: "Bearer right" };
+    expect((await ask(bearing, { ANVIL_API_TOKEN: "right" })).status).toBe(201);
+    expect((await ask(page, { ANVIL_API_ADDR: "unix:/tmp/engine.sock" })).status).toBe(201);
+  });
 });

@@ -150,7 +150,7 @@ test("a client that goes is forgotten, and its line is in the access log", async
 async function stalled(engine: ListeningEngine): Promise<Socket> {
   const { hostname, port, pathname } = new URL(`${engine.url}/wall`);
   const socket = connect(Number(port), hostname);
-  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
   await once(socket, "data");
   socket.pause();
   return socket;
