@@ -16,6 +16,9 @@ const NEIGHBOURS = 5;
 using home = new TestHome();
 const env = home.env({ IGN_MCP_POOL: "0", IGN_MCP_MAX_SESSIONS: String(SESSIONS) });
 await using client = await StdioClient.start({ command: EXECUTABLE_PATH, env });
+// The server's first open also opens the base, which says nothing about how many sessions there are.
+const warmUp = await client.callOk("open_session", {}, { timeoutMs: 300_000 });
+await client.callOk("close", warmUp.fields);
 const openMs: number[] = [];
 const rows: string[][] = [];
 for (let count = 1; count <= SESSIONS; count++) {
@@ -36,5 +39,6 @@ for (let count = 1; count <= SESSIONS; count++) {
   if (pssMib > BUDGET_MIB) break;
 }
 printTable(["sessions", "open, ms", "PSS each, MiB", "private each, MiB", "PSS together, MiB"], rows);
-const [first, last] = [Number(rows[1]?.[1]), Number(rows.at(-1)?.[1])];
-console.log(`\nopen at ${rows.at(-1)?.[0]} sessions / open at 8: ${(last / first).toFixed(2)} (reach: <= 2)`);
+const firsts = openMs.slice(0, NEIGHBOURS).toSorted((a, b) => a - b);
+const [first, last] = [firsts[Math.floor(firsts.length / 2)]!, Number(rows.at(-1)?.[1])];
+console.log(`\nopen at ${rows.at(-1)?.[0]} sessions / first open: ${(last / first).toFixed(2)} (reach: <= 2)`);
