@@ -97,7 +97,6 @@ export class LastingVmm implements VmmHandle {
   ): Promise<LastingVmm> {
     const watching = new AbortController();
     const ended = untilGone(identity, watching.signal);
-    ended.catch(() => undefined);
     try {
       const link = await connectQmp(place.socketDir, connectMs, commandMs, signal, ended);
       const vmm = new LastingVmm(link, identity, ended, watching);
@@ -220,10 +219,18 @@ function connectSocket(
   });
 }
 
-/** How it ended is told to its parent only. */
-async function untilGone(identity: ProcessIdentity, signal: AbortSignal): Promise<VmmEnd> {
-  while (isAlive(identity)) await sleep(WATCH_MS, signal);
-  return { exitCode: null, signal: null };
+/** Settles when it is gone; never for one that was let go before. How it ended is told to its parent only. */
+function untilGone(identity: ProcessIdentity, letGo: AbortSignal): Promise<VmmEnd> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (isAlive(identity)) return;
+      clearInterval(timer);
+      resolve({ exitCode: null, signal: null });
+    };
+    const timer = setInterval(look, WATCH_MS);
+    look();
+    letGo.addEventListener("abort", () => clearInterval(timer), { once: true });
+  });
 }
 
 function pidOf(identity: ProcessIdentity): number {

@@ -136,6 +136,10 @@ describeWithVms("an engine that is killed", () => {
     await engine.task(id, "echo kept > file");
     expect((await engine.end("SIGTERM")).status).toBe(0);
     expect(engine.vmms()).toHaveLength(1);
+    await engine.start([]);
+    expect(await engine.task(id, "cat file")).toBe("kept\n");
+    expect((await engine.end("SIGTERM")).status).toBe(0);
+    expect(engine.vmms()).toHaveLength(1);
     await engine.start(["--end-vms"]);
     expect(await engine.task(id, "cat file")).toBe("kept\n");
     expect((await engine.end("SIGTERM")).status).toBe(0);

@@ -29,6 +29,8 @@ export class FakeMachines implements Machines {
   readonly cleared: string[] = [];
   /** Thrown by the next start */
   failure: Error | null = null;
+  /** Why none can be adopted */
+  groundFailure: Error | null = null;
   /** Called at each start; what it throws fails the start */
   onStart: () => void = () => undefined;
   /** Awaited by each start */
@@ -40,6 +42,10 @@ export class FakeMachines implements Machines {
 
   socketDirFor(vmId: string): string {
     return join(this.root, vmId);
+  }
+
+  async requireGround(): Promise<void> {
+    if (this.groundFailure) throw this.groundFailure;
   }
 
   async start(source: MachineSource, place: MachinePlace, signal: AbortSignal): Promise<Machine> {

@@ -27,7 +27,21 @@ export class VmEgress {
 
   /** Opens the way out before anything runs in the VM. Rejects when its rules cannot be read: then it has none. */
   async serve(vm: EngineVm, machine: Machine): Promise<void> {
-    const policy = await this.#policyOf(vm);
+    await this.#open(vm, machine, await this.#policyOf(vm));
+  }
+
+  /** For one that ran under an earlier engine: when its rules cannot be read any more, all it has left is its door. */
+  async serveAdopted(vm: EngineVm, machine: Machine): Promise<void> {
+    let policy = DENY_ALL;
+    try {
+      policy = await this.#policyOf(vm);
+    } catch (error) {
+      this.#log.error({ err: error, vm_id: vm.id }, "an adopted VM has no way out");
+    }
+    await this.#open(vm, machine, policy);
+  }
+
+  async #open(vm: EngineVm, machine: Machine, policy: EgressPolicy): Promise<void> {
     const internal = this.doorOf(vm);
     // Without a door there is nothing to listen for.
     if (policy.kind === "deny_all" && internal === null) return;

@@ -65,11 +65,20 @@ export class EngineVm {
     await saved;
   }
 
-  /** Goes on with this machine and watches over it. */
+  /** Goes on with a new machine. */
   async attach(machine: Machine): Promise<void> {
-    this.#machine = machine;
-    void machine.died.then((death) => this.#end("dead", describeDeath(death)));
+    this.goOnWith(machine);
     await this.save({ state: "running", machine: machine.record });
+  }
+
+  /** Watches over the machine its record tells of. Nothing is written: a full disk must not part them. */
+  goOnWith(machine: Machine): void {
+    this.#machine = machine;
+    machine.died
+      .then((death) => this.#end("dead", describeDeath(death)))
+      .catch((error) =>
+        this.#log.error({ err: error, vm_id: this.id }, "what is left of a VM could not be ended"),
+      );
   }
 
   async pause(): Promise<void> {
@@ -90,12 +99,14 @@ export class EngineVm {
 
   /** Declares it dead without a machine. */
   async declareDead(cause: string): Promise<void> {
-    await this.save({ state: "dead", cause });
+    this.#tellEnd();
+    await this.#saveEnd("dead", cause);
   }
 
   /** Ends the machine and removes everything of it. */
   async remove(): Promise<void> {
     await this.#endMachine();
+    this.#tellEnd();
     this.#isRemoved = true;
     await this.#saving;
     await rm(this.dir, { recursive: true, force: true });
@@ -112,21 +123,29 @@ export class EngineVm {
     if (!this.#machine) return;
     this.#log.info({ vm_id: this.id, cause }, `a VM is ${state}`);
     const ended = this.#endMachine();
+    await this.#saveEnd(state, cause);
+    await ended;
+  }
+
+  async #saveEnd(state: "stopped" | "dead", cause: string): Promise<void> {
     try {
       await this.save({ state, cause, paused: false });
     } catch (error) {
       // The next engine finds no process and comes to the same end.
       this.#log.error({ err: error, vm_id: this.id }, "the end of a VM could not be written");
     }
-    await ended;
   }
 
   async #endMachine(): Promise<void> {
     const machine = this.#machine;
     if (!machine) return;
     this.#machine = null;
-    for (const listener of this.#endings.splice(0)) listener(this);
+    this.#tellEnd();
     await machine[Symbol.asyncDispose]();
+  }
+
+  #tellEnd(): void {
+    for (const listener of this.#endings.splice(0)) listener(this);
   }
 }
 

@@ -44,6 +44,10 @@ export class LastingMachines implements Machines {
     return join(RuntimeDirectory.lastingPath(this.#engineName), number.toString(36));
   }
 
+  async requireGround(): Promise<void> {
+    await findGround(this.#config);
+  }
+
   async start(source: MachineSource, place: MachinePlace, signal: AbortSignal): Promise<Machine> {
     const base = await this.#open(source, signal);
     return this.#watch(await cloneLasting(base, place, signal), base, source.storePath, place);

@@ -52,6 +52,8 @@ export interface MachineUsage {
 
 /** Makes machines and finds them again. */
 export interface Machines {
+  /** Rejects when this engine can neither make nor adopt any, such as without an image or QEMU */
+  requireGround(): Promise<void>;
   /** A place for a new VM's sockets, not yet made */
   socketDirFor(vmId: string): string;
   /** Awake and answering. Nothing is left when it rejects */

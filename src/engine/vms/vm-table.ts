@@ -3,7 +3,6 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import type { Config } from "../../config/config.ts";
-import { EgressError } from "../../egress/egress-error.ts";
 import type { DiskFloor } from "../disk-floor.ts";
 import type { VmEgress } from "../egress/vm-egress.ts";
 import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
@@ -108,10 +107,14 @@ export class VmTable {
     await this.#drop(this.get(id));
   }
 
-  /** Takes over what an earlier engine left. Those that cannot be taken over are declared dead. */
+  /**
+   * Takes over what an earlier engine left. Those that cannot be taken over are declared dead. Rejects, with all of them
+   * left as they are, when it is this engine that lacks something.
+   */
   async adopt(signal: AbortSignal): Promise<void> {
     const { dir, machines, log } = this.#parts;
     const { records, unreadable } = await readVmRecords(dir, log);
+    if (records.some(({ state }) => state === "running")) await this.#requireGround();
     for (const id of unreadable) await machines.clear(null, machines.socketDirFor(id));
     const vms = records.map((record) => this.#keep(record));
     await Promise.all(vms.map((vm) => this.#adoptOne(vm, signal)));
@@ -123,6 +126,14 @@ export class VmTable {
     await Promise.allSettled(this.#making);
     const end = (vm: EngineVm) => (endVms ? this.#drop(vm) : vm.detach());
     await Promise.all([...this.#vms.values()].map(end));
+  }
+
+  async #requireGround(): Promise<void> {
+    try {
+      await this.#parts.machines.requireGround();
+    } catch (error) {
+      throw cannotAdopt(error as Error);
+    }
   }
 
   #countOf(tenantId: string): number {
@@ -179,23 +190,13 @@ export class VmTable {
     }
   }
 
-  /** A VM that ran before goes on without a way out when its rules cannot be read any more. */
-  async #serveAdopted(vm: EngineVm, machine: Machine): Promise<void> {
-    try {
-      await this.#parts.egress.serve(vm, machine);
-    } catch (error) {
-      if (!(error instanceof EgressError)) throw error;
-      this.#parts.log.error({ err: error, vm_id: vm.id }, "an adopted VM has no way out");
-    }
-  }
-
   async #drop(vm: EngineVm): Promise<void> {
     this.#vms.delete(vm.id);
     await vm.remove();
   }
 
   async #adoptOne(vm: EngineVm, signal: AbortSignal): Promise<void> {
-    const { machines, log } = this.#parts;
+    const { machines, egress, log } = this.#parts;
     const { record } = vm;
     if (record.state === "creating" || record.machine === null) {
       await machines.clear(null, record.socket_dir);
@@ -207,7 +208,7 @@ export class VmTable {
     let machine: Machine;
     try {
       machine = await machines.adopt(record.machine, placeOf(vm), signal);
-      await this.#serveAdopted(vm, machine);
+      await egress.serveAdopted(vm, machine);
       await endInterruptedTask(machine, vm.dir, signal);
       if (record.paused) await machine.pause();
     } catch (error) {
@@ -216,13 +217,18 @@ export class VmTable {
       log.error({ err: error, vm_id: vm.id }, "a VM could not be adopted");
       return;
     }
-    await vm.attach(machine);
+    vm.goOnWith(machine);
     log.info({ vm_id: vm.id }, "a VM was adopted");
   }
 }
 
 function placeOf(vm: EngineVm): { socketDir: string; logPath: string } {
   return { socketDir: vm.record.socket_dir, logPath: join(vm.dir, "vmm.log") };
+}
+
+function cannotAdopt(error: Error): EngineError {
+  const text = `VMs of an earlier engine run and cannot be taken over: ${error.message}. They go on; start the engine again when that is put right`;
+  return jsonError(500, "cannot_adopt", text, {}, error);
 }
 
 function spawnFailed(error: Error): EngineError {

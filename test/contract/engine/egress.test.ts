@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
@@ -35,19 +35,41 @@ test("a VM with a door has a proxy even when nothing else is let through", async
   expect([hasProxy(engine, member), hasProxy(engine, other)]).toEqual([true, false]);
 });
 
-test("rules that cannot be read make no VM, and leave an adopted one without a way out", async () => {
+test("rules that cannot be read make no VM, and leave adopted ones without a way out but for their wall", async () => {
   await using engine = await FakeEngine.open();
   writeRules(engine, '{"allow_sni": ["example.com"]}');
   const id = await engine.vm();
+  const { agents } = (await engine.post("/flocks", { task: "t", roles: ["r"] })).json as {
+    agents: { vm_id: string }[];
+  };
+  const member = agents[0]!.vm_id;
   writeRules(engine, '{"allow_hosts": []}');
   const { status, json } = await engine.post("/vms");
   expect(status).toBe(500);
   expect((json as { error: string }).error).toContain("allow_hosts is no longer a key");
-  expect(readdirSync(engine.engine.parts.paths.vms)).toEqual([id]);
+  expect(readdirSync(engine.engine.parts.paths.vms).sort()).toEqual([id, member]);
+  await engine.restart();
+  expect((await engine.get("/vms")).json).toMatchObject([
+    { vm_id: id, status: "running" },
+    { vm_id: member, status: "running" },
+  ]);
+  expect([id, member].map((vmId) => hasProxy(engine, vmId))).toEqual([false, true]);
+  expect(engine.logged.some(({ message }) => message === "an adopted VM has no way out")).toBe(true);
+});
+
+test("a VM whose profile was removed goes on under the next engine, without a way out", async () => {
+  await using engine = await FakeEngine.open();
+  const dir = join(engine.env["IGN_ENGINE_PROFILES"]!, "own");
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, "profile.yaml"), "task_command: sh -s\n");
+  writeFileSync(join(dir, "egress.json"), '{"allow_sni": ["example.com"]}');
+  const id = await engine.vm({ profile: "own" });
+  rmSync(dir, { recursive: true });
   await engine.restart();
   expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "running" }]);
   expect(hasProxy(engine, id)).toBe(false);
-  expect(engine.logged.some(({ message }) => message === "an adopted VM has no way out")).toBe(true);
+  const { status, json } = await engine.post(`/vms/${id}/tasks`, { prompt: "true" });
+  expect([status, json]).toEqual([400, { error: "unknown profile 'own'" }]);
 });
 
 test("rules are in the directory of egress profiles where there is one", async () => {

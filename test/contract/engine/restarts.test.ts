@@ -56,6 +56,22 @@ test("a VM that did not outlive the engine is dead with its cause, and its remai
   expect((await engine.request("DELETE", `/vms/${id}`)).status).toBe(200);
 });
 
+test("an engine that lacks its image does not start while VMs run, and leaves them as they are", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.engine.close({ endVms: false });
+  engine.machines.groundFailure = new Error("there is no image");
+  await expect(engine.start()).rejects.toThrow("VMs of an earlier engine run and cannot be taken over");
+  engine.machines.groundFailure = null;
+  await engine.start();
+  expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "running" }]);
+  await engine.request("DELETE", `/vms/${id}`);
+  await engine.engine.close({ endVms: false });
+  engine.machines.groundFailure = new Error("there is no image");
+  await engine.start();
+  expect((await engine.get("/vms")).json).toEqual([]);
+});
+
 test("a VM that was half made is ended and removed", async () => {
   await using engine = await FakeEngine.open();
   const id = await engine.vm();
