@@ -59,6 +59,12 @@ export function accessLog(
 
 /** Replaces the answer by the same one, counted. */
 async function countBody(c: Context<EngineEnv>, done: (bytes: number) => void): Promise<void> {
+  if (c.req.method === "HEAD") {
+    // Whoever makes this body would wait for a reader for ever.
+    await c.res.body?.cancel();
+    c.res = new Response(null, c.res);
+    return done(0);
+  }
   const { body, headers } = c.res;
   if (body === null || !STREAMED.test(headers.get("content-type") ?? "")) {
     const content = await c.res.arrayBuffer();

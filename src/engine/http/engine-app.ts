@@ -9,6 +9,8 @@ export interface EngineEnv {
     client: string;
     /** Ends with the client's connection and with the route's deadline */
     signal: AbortSignal;
+    /** To be called when the whole body is in memory */
+    bodyIsHere: () => void;
   };
 }
 

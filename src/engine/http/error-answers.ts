@@ -1,5 +1,6 @@
 import { HTTPException } from "hono/http-exception";
 import type { Logger } from "../../base/logger.ts";
+import { diskFull } from "../disk-full.ts";
 import { EngineError, jsonError } from "../engine-error.ts";
 import type { EngineApp } from "./engine-app.ts";
 
@@ -20,6 +21,8 @@ function asEngineError(error: Error, log: Logger): EngineError {
   if (error instanceof EngineError) return error;
   if (error instanceof HTTPException && error.status < 500)
     return jsonError(error.status, "bad_request", "invalid JSON body", {}, error);
+  const full = diskFull(error);
+  if (full) return full;
   log.error({ err: error }, "a request failed");
   return jsonError(500, "internal", "internal error", {}, error);
 }

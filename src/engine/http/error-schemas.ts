@@ -13,21 +13,22 @@ const quotaBody = z
 
 const WORDS: Readonly<Record<number, string>> = {
   400: "The request is not what the API takes",
-  403: "The tenant may not do this",
+  403: "The tenant may not do this, or a web page asked",
   404: "There is no such thing",
   409: "It cannot be done in this state",
   413: "The body is too large",
   415: "The body is not JSON",
   500: "The engine, or what it was to do, failed",
   502: "The guest's agent is not reachable",
-  503: "The guest runs another task",
+  503: "The guest runs another task, or the engine ends",
+  408: "The body did not come in time",
   504: "It took longer than the route's deadline",
-  507: "The disk is nearly full",
+  507: "The disk is full, or nearly so",
   508: "Too many tasks led to this one",
 };
 
 /** What every route can answer besides what is its own */
-const ALWAYS = [400, 413, 500, 504];
+const ALWAYS = [400, 403, 408, 413, 500, 503, 504, 507];
 
 /** `responses` of a route's definition for these statuses, and for those every route has. */
 export function errorResponses(...statuses: number[]) {

@@ -6,9 +6,14 @@ import type { EngineEnv } from "./engine-app.ts";
 /** Enough for every JSON body of the API */
 export const JSON_BODY_BYTES = 1_048_576;
 
+/** For a sender to bring all of it, in `ms`: a route's own deadline may be a day */
+const BODY_MS = 60_000;
+
 export interface RouteLimits {
   /** Of the request; default 1 MiB. Null for a route that reads it as a stream, and bounds it by what it finds in it */
   bodyBytes?: number | null;
+  /** For the whole body, in `ms`, where it is read into memory */
+  bodyMs?: number;
   /** What answers a body beyond; default 413 "request body too large" */
   tooLarge?: EngineError;
   /** From the request to the answer's start, in `ms` */
@@ -26,8 +31,9 @@ export function routeLimits(limits: RouteLimits): MiddlewareHandler<EngineEnv>[]
   };
   return [
     deadline(limits.deadlineMs),
-    // A body without a length is read into memory by this.
-    ...(limits.bodyBytes === null ? [] : [bodyLimit({ maxSize, onError })]),
+    ...(limits.bodyBytes === null
+      ? []
+      : bodyInTime(bodyLimit({ maxSize, onError }), limits.bodyMs ?? BODY_MS)),
     ...(limits.takesJson ? [jsonOnly] : []),
   ];
 }
@@ -46,6 +52,31 @@ function deadline(deadlineMs: number): MiddlewareHandler<EngineEnv> {
       clearTimeout(timer);
     }
   };
+}
+
+/** Reads the body, of a length the limit allows, before the route does anything. */
+function bodyInTime(limit: MiddlewareHandler<EngineEnv>, bodyMs: number): MiddlewareHandler<EngineEnv>[] {
+  const begin: MiddlewareHandler<EngineEnv> = async (c, next) => {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const slow = jsonError(408, "slow_body", `the body did not come within ${bodyMs / 1000} s`);
+    const timer = setTimeout(() => {
+      // What is left of it would be taken for the next request.
+      c.header("Connection", "close");
+      reject(slow);
+    }, bodyMs);
+    c.set("bodyIsHere", () => clearTimeout(timer));
+    try {
+      await Promise.race([next(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const end: MiddlewareHandler<EngineEnv> = async (c, next) => {
+    await c.req.arrayBuffer();
+    c.get("bodyIsHere")();
+    await next();
+  };
+  return [begin, limit, end];
 }
 
 const jsonOnly: MiddlewareHandler<EngineEnv> = async (c, next) => {

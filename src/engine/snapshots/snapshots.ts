@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import type { DiskFloor } from "../disk-floor.ts";
+import { isDiskError, withDiskErrors } from "../disk-full.ts";
 import { EngineError, jsonError } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import type { Tenants } from "../tenants/tenants.ts";
@@ -16,7 +17,6 @@ import { SnapshotStore } from "./snapshot-store.ts";
 import type { SnapshotVms } from "./snapshot-vms.ts";
 import { type RootFile, unsoundness } from "./sound-snapshot.ts";
 import { chooseParent, takeSnapshot } from "./take-snapshot.ts";
-import { isDiskError, withDiskErrors } from "./with-disk-errors.ts";
 
 export interface SnapshotParts<Info> {
   /** The work directory; holds `snapshots/` and `merged/` */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import type { Config } from "../../config/config.ts";
 import type { DiskFloor } from "../disk-floor.ts";
+import { diskFull } from "../disk-full.ts";
 import type { VmEgress } from "../egress/vm-egress.ts";
 import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
@@ -98,7 +99,7 @@ export class VmTable {
     } catch (error) {
       await this.#drop(vm);
       signal.throwIfAborted();
-      throw error instanceof EngineError ? error : spawnFailed(error as Error);
+      throw error instanceof EngineError ? error : (diskFull(error) ?? spawnFailed(error as Error));
     }
   }
 

@@ -133,6 +133,13 @@ test("a client that does not read is cut off, and posts and other readers go on"
   slow.destroy();
 });
 
+test("a HEAD ends at once and leaves no reader", async () => {
+  await using engine = await ListeningEngine.open();
+  const { status, body } = await fetch(`${engine.url}/wall`, { method: "HEAD" });
+  expect([status, body]).toEqual([200, null]);
+  expect(engine.fake.engine.parts.flocks.get(engine.flockId).wall.readers).toBe(0);
+});
+
 test("a client that goes is forgotten, and its line is in the access log", async () => {
   await using engine = await ListeningEngine.open();
   await engine.post("one");

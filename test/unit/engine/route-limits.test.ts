@@ -30,6 +30,36 @@ test("a route that misses its deadline answers 504, whether it heeds its signal 
   heedless.resolve();
 });
 
+test("a body that does not come in time answers 408 and ends the connection, whatever the route's own deadline", async () => {
+  const app = newEngineApp();
+  answerErrors(app, { debug() {}, info() {}, warn() {}, error() {} });
+  app.use("/put", ...routeLimits({ deadlineMs: 60_000, bodyMs: 20 }));
+  let isReached = false;
+  app.post("/put", (c) => {
+    isReached = true;
+    return c.text("done");
+  });
+  const half = () => new ReadableStream({ start: (sender) => sender.enqueue(Buffer.from("half")) });
+  for (const headers of [{ "content-length": "8" }, { "transfer-encoding": "chunked" }]) {
+    const response = await app.request("/put", { method: "POST", body: half(), headers } as RequestInit);
+    expect([response.status, await response.json()]).toEqual([
+      408,
+      { error: "the body did not come within 0.02 s" },
+    ]);
+    expect(response.headers.get("connection")).toBe("close");
+  }
+  expect(isReached).toBe(false);
+});
+
+test("a full disk answers 507 whoever met it", async () => {
+  const full = Object.assign(new Error("write"), { code: "ENOSPC" });
+  const response = await appWith(() => Promise.reject(full)).app.request("/slow");
+  expect([response.status, await response.json()]).toEqual([
+    507,
+    { error: "insufficient disk space: the disk became full" },
+  ]);
+});
+
 test("a bug answers 500 without its words, which are logged", async () => {
   const { app, logged } = appWith(() => Promise.reject(new Error("the inside")));
   const response = await app.request("/slow");
