@@ -1,6 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { Fault } from "../base/fault.ts";
 import type { Logger } from "../base/logger.ts";
+import { isTenantId, TENANT_ID_RULE } from "../base/tenant-id.ts";
 import { jsonResult } from "../mcp/tool-result.ts";
 import type { ToolService } from "../mcp/tool-service.ts";
 import type { CallContext } from "../session/session-service.ts";
@@ -12,7 +13,6 @@ import { DaemonClient } from "./daemon-client.ts";
 import { trimmed } from "./input-rules.ts";
 import { RuntimeAudit } from "./runtime-audit.ts";
 import { SessionStore } from "./session-store.ts";
-import { isTenantId, TENANT_ID_RULE } from "./tenant-id.ts";
 import { ANVIL_TOOLS } from "./tool-list.ts";
 
 const TOOLS_BY_NAME = new Map(ANVIL_TOOLS.map((tool) => [tool.document.name, tool]));

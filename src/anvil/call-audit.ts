@@ -1,8 +1,6 @@
+import { auditedText } from "../base/audited-text.ts";
 import { AdapterError, DaemonError, sentenceOf } from "./adapter-error.ts";
 import type { RuntimeAudit } from "./runtime-audit.ts";
-
-const MAX_ERROR_CHARS = 240;
-const SENSITIVE = /agent_token|authorization|bearer |secret|token/i;
 
 /** What a call is about, as far as it is known. */
 export interface AuditSubject {
@@ -80,7 +78,5 @@ export function auditedError(error: unknown): string {
   if (error instanceof DaemonError) return `daemon returned status ${error.status}`;
   // Its own sentence may quote the daemon
   if (error instanceof AdapterError && error.code === "unfinished") return auditedError(error.cause);
-  const text = sentenceOf(error).trim();
-  if (text === "" || SENSITIVE.test(text)) return "operation failed";
-  return text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
+  return auditedText(sentenceOf(error));
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { nearestName } from "../base/nearest-name.ts";
+import { isTenantId, TENANT_ID_RULE } from "../base/tenant-id.ts";
 import type { Environment } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { AdapterConfig } from "./adapter-config.ts";
@@ -14,7 +15,6 @@ import {
   type SettingName,
   type Settings,
 } from "./settings.ts";
-import { isTenantId, TENANT_ID_RULE } from "./tenant-id.ts";
 
 const PREFIX = "ANVIL_MCP_";
 const DEFAULT_CONFIG_PATH = "configs/anvil-mcp.yaml";

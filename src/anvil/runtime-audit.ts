@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
 import { writeFileAtomically } from "../base/atomic-file.ts";
+import { parseJsonLines } from "../base/json-lines-text.ts";
 import { acquireLock } from "../base/owned-lock.ts";
 import { AdapterError, sentenceOf } from "./adapter-error.ts";
 import { Mutex } from "./mutex.ts";
@@ -120,18 +121,9 @@ async function readAll(path: string): Promise<AuditContent> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { records: [], damagedLines: 0 };
     throw error;
   }
-  const lines = text.split("\n").filter((line) => line !== "");
-  const records = lines.map(parseRecord).filter((record) => record !== null);
-  return { records, damagedLines: lines.length - records.length };
-}
-
-function parseRecord(line: string): AuditRecord | null {
-  try {
-    return RECORD.safeParse(JSON.parse(line)).data ?? null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const found = parseJsonLines(text);
+  const records = found.records.flatMap((record) => RECORD.safeParse(record).data ?? []);
+  return { records, damagedLines: found.damagedLines + found.records.length - records.length };
 }
 
 async function openRegular(path: string, flags: number): Promise<FileHandle> {

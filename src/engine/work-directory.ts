@@ -28,7 +28,20 @@ export function workPaths(root: string): WorkPaths {
 
 /** Makes the directories and takes the lock, which one engine holds at a time. Rejects when another one has it. */
 export async function openWorkDirectory(paths: WorkPaths): Promise<AsyncDisposable> {
-  const { root, vms, snapshots, flocks, audit } = paths;
+  try {
+    return await openDirectory(paths);
+  } catch (error) {
+    if (error instanceof EngineError) throw error;
+    throw new EngineError(
+      500,
+      "work_directory",
+      `the work directory ${paths.root} cannot be used: ${(error as Error).message}. Put that right, or set IGN_ENGINE_DIR to another directory`,
+      error,
+    );
+  }
+}
+
+async function openDirectory({ root, vms, snapshots, flocks, audit }: WorkPaths): Promise<AsyncDisposable> {
   for (const path of [root, vms, snapshots, flocks, audit])
     await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(root, 0o700);

@@ -1,4 +1,5 @@
-import { auditedError, type RuntimeAudit } from "./runtime-audit.ts";
+import { auditedText } from "../../base/audited-text.ts";
+import type { RuntimeAudit } from "./runtime-audit.ts";
 
 export interface AuditedOperation {
   operation: string;
@@ -26,7 +27,7 @@ export async function auditedOperation<T>(
     record("success");
     return result;
   } catch (error) {
-    record("error", auditedError((error as Error).message));
+    record("error", auditedText((error as Error).message));
     throw error;
   }
 }

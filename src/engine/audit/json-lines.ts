@@ -8,9 +8,11 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  rmSync,
   writeSync,
 } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { parseJsonLines } from "../../base/json-lines-text.ts";
 
 const NEW_LINE = 0x0a;
 /** A link in its place must not make us write elsewhere. */
@@ -36,7 +38,7 @@ export class JsonLines implements Disposable {
     this.#rotateBytes = options.rotateBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The record is with the kernel when this returns. */
+  /** The whole record is with the kernel when this returns; what a full disk took of it is told apart later, as after a crash. */
   append(record: object): void {
     const line = Buffer.from(`${JSON.stringify(record)}\n`);
     if (this.#fd !== null && this.#bytes + line.byteLength > this.#rotateBytes) {
@@ -44,7 +46,12 @@ export class JsonLines implements Disposable {
       renameSync(this.path, `${this.path}.1`);
     }
     this.#fd ??= this.#open();
-    writeSync(this.#fd, line);
+    try {
+      writeWhole(this.#fd, line);
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
     this.#bytes += line.byteLength;
   }
 
@@ -57,25 +64,24 @@ export class JsonLines implements Disposable {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
       throw error;
     }
-    return recordsIn(text);
+    return parseJsonLines(text).records;
   }
 
   /** Replaces all records by those `keep` returns of them. Nothing is appended meanwhile: nothing is awaited. */
   rewrite(
     keep: (records: Record<string, unknown>[]) => Record<string, unknown>[],
   ): Record<string, unknown>[] {
-    const kept = keep(recordsIn(existsSync(this.path) ? readFileSync(this.path, "utf8") : ""));
+    const kept = keep(parseJsonLines(existsSync(this.path) ? readFileSync(this.path, "utf8") : "").records);
     const text = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
     this[Symbol.dispose]();
     const temporaryPath = `${this.path}.tmp-${crypto.randomUUID()}`;
-    const fd = openSync(temporaryPath, "wx", 0o600);
     try {
-      writeSync(fd, text);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
+      writeFile(temporaryPath, Buffer.from(text));
+      renameSync(temporaryPath, this.path);
+    } catch (error) {
+      rmSync(temporaryPath, { force: true });
+      throw error;
     }
-    renameSync(temporaryPath, this.path);
     return kept;
   }
 
@@ -94,19 +100,17 @@ export class JsonLines implements Disposable {
   }
 }
 
-function recordsIn(text: string): Record<string, unknown>[] {
-  return text.split("\n").flatMap(parseRecord);
+function writeFile(path: string, bytes: Uint8Array): void {
+  const fd = openSync(path, "wx", 0o600);
+  try {
+    writeWhole(fd, bytes);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
-function parseRecord(line: string): Record<string, unknown>[] {
-  if (line === "") return [];
-  try {
-    const record: unknown = JSON.parse(line);
-    return typeof record === "object" && record !== null && !Array.isArray(record)
-      ? [record as Record<string, unknown>]
-      : [];
-  } catch {
-    // Cut off by a crash; what is behind it is whole.
-    return [];
-  }
+/** A disk that becomes full takes a part, and says so only when asked for the rest. */
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  for (let count = 0; count < bytes.byteLength; ) count += writeSync(fd, bytes, count);
 }

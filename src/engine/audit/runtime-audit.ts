@@ -20,9 +20,6 @@ export interface PrunePolicy {
   maxAgeS: number;
 }
 
-const LONGEST_ERROR = 240;
-const TELLTALE = /agent_token|authorization|bearer |secret|token/i;
-
 /** What was done to the engine, and by whose order: `audit/runtime-audit.jsonl`. */
 export class RuntimeAudit {
   readonly #lines: JsonLines;
@@ -80,10 +77,4 @@ export class RuntimeAudit {
     });
     return newestFirst.toReversed();
   }
-}
-
-/** An error's words without what should not be kept. */
-export function auditedError(text: string): string {
-  if (TELLTALE.test(text)) return "operation failed";
-  return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR)}...` : text;
 }

@@ -16,6 +16,8 @@ export interface Forward {
 export class Forwards implements Disposable {
   readonly #log: Logger;
   readonly #listeners = new Map<EngineVm, Map<number, ForwardListener>>();
+  /** How many are being opened, so that many at once stay within the limit too */
+  readonly #opening = new Map<EngineVm, number>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -25,13 +27,32 @@ export class Forwards implements Disposable {
   async open(vm: EngineVm, guestPort: number, hostPort: number): Promise<Forward> {
     // Asked for its refusal only.
     void vm.machine;
-    const listeners = this.#listenersOf(vm);
-    if (listeners.size >= MAX_FORWARDS)
+    const opening = this.#opening.get(vm) ?? 0;
+    if (this.#listenersOf(vm).size + opening >= MAX_FORWARDS)
       throw jsonError(409, "too_many_forwards", `a VM has at most ${MAX_FORWARDS} forwarded ports`);
-    const listener = await this.#listen(vm, guestPort, hostPort);
+    this.#opening.set(vm, opening + 1);
+    try {
+      const listener = await this.#listen(vm, guestPort, hostPort);
+      return await this.#keep(vm, guestPort, listener);
+    } finally {
+      const left = this.#opening.get(vm)! - 1;
+      if (left === 0) this.#opening.delete(vm);
+      else this.#opening.set(vm, left);
+    }
+  }
+
+  /** One that cannot be written down is closed again: it would be gone after a restart. */
+  async #keep(vm: EngineVm, guestPort: number, listener: ForwardListener): Promise<Forward> {
     const forward = { guest_port: guestPort, host_port: listener.hostPort };
-    await vm.save({ forwards: [...vm.record.forwards, forward] });
-    return forward;
+    try {
+      await vm.save({ forwards: [...vm.record.forwards, forward] });
+      return forward;
+    } catch (error) {
+      this.#listenersOf(vm).delete(listener.hostPort);
+      listener[Symbol.dispose]();
+      await this.#forget(vm, listener.hostPort);
+      throw error;
+    }
   }
 
   /** Rejects with 404 when the VM has no such host port. */
@@ -52,7 +73,7 @@ export class Forwards implements Disposable {
           await this.#listen(vm, guestPort, hostPort);
         } catch (error) {
           this.#log.warn({ err: error, vm_id: vm.id }, "a forwarded port could not be had again");
-          await vm.save({ forwards: vm.record.forwards.filter((known) => known.host_port !== hostPort) });
+          await this.#forget(vm, hostPort);
         }
       }
     }
@@ -61,6 +82,15 @@ export class Forwards implements Disposable {
   [Symbol.dispose](): void {
     for (const listeners of this.#listeners.values())
       for (const listener of listeners.values()) listener[Symbol.dispose]();
+  }
+
+  /** The next engine tries again what stays on disk. */
+  async #forget(vm: EngineVm, hostPort: number): Promise<void> {
+    try {
+      await vm.save({ forwards: vm.record.forwards.filter((known) => known.host_port !== hostPort) });
+    } catch (error) {
+      this.#log.error({ err: error, vm_id: vm.id }, "that a port is not forwarded could not be written");
+    }
   }
 
   async #listen(vm: EngineVm, guestPort: number, hostPort: number): Promise<ForwardListener> {

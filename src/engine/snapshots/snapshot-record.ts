@@ -1,11 +1,10 @@
 import { z } from "zod";
+import { TENANT_ID_PATTERN } from "../../base/tenant-id.ts";
 import type { BaseManifest } from "../../vm/base-manifest.ts";
 import { type BaseFiles, baseFilesIn } from "../../vm/base-store.ts";
 
 /** `<time of its making in ns since 1970>`; also keeps what a client sends from leading out of the directory. */
 export const SNAPSHOT_ID = /^snap-\d{1,20}$/;
-/** As of a VM */
-export const TENANT_ID = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_NAME_CHARACTERS = 128;
 
 const name = z.string().max(MAX_NAME_CHARACTERS);
@@ -14,7 +13,7 @@ const name = z.string().max(MAX_NAME_CHARACTERS);
 export const snapshotFields = {
   snapshot_id: z.string().regex(SNAPSHOT_ID),
   source_vm_id: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/),
-  tenant_id: z.string().regex(TENANT_ID).optional(),
+  tenant_id: z.string().regex(TENANT_ID_PATTERN).optional(),
   profile: name.optional(),
   egress_policy: z.enum(["deny_all", "profile", "allow_all"]).optional(),
   snapshot_type: z.enum(["full", "diff"]),

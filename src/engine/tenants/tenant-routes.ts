@@ -1,17 +1,17 @@
 import { createRoute, z } from "@hono/zod-openapi";
+import { TENANT_ID_PATTERN, TENANT_ID_RULE } from "../../base/tenant-id.ts";
 import { auditedOperation } from "../audit/audited-operation.ts";
 import { jsonError } from "../engine-error.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
-import { TENANT_ID_PATTERN, TENANT_ID_RULE } from "./tenant-id.ts";
 import { quotaSchema } from "./tenants.ts";
 
 const DEADLINE_MS = 10_000;
 const quota = quotaSchema.openapi("Quota");
 const tenant = z.object({ tenant_id: z.string(), quota, usage: quota }).openapi("Tenant");
-const params = z.object({ id: z.string().regex(TENANT_ID_PATTERN, TENANT_ID_RULE) });
+const params = z.object({ id: z.string().regex(TENANT_ID_PATTERN, `tenant_id must be ${TENANT_ID_RULE}`) });
 const body = (schema: z.ZodType) => ({ "application/json": { schema } });
 
 const listTenants = createRoute({

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Logger } from "../../base/logger.ts";
+import { isTenantId } from "../../base/tenant-id.ts";
 import { jsonError } from "../engine-error.ts";
 import { readJsonFile, writeJsonFile } from "../json-file.ts";
-import { isTenantId } from "./tenant-id.ts";
 
 export const RESOURCES = [
   "active_vms",
@@ -91,16 +91,15 @@ export class Tenants {
 
   /** On disk when it resolves. */
   async put(tenantId: string, quota: Quota): Promise<TenantRecord> {
-    this.#quotas.set(tenantId, quota);
-    const saved = this.#saving.then(() => writeJsonFile(this.#path, this.#content()));
+    const saved = this.#saving.then(async () => {
+      const quotas = new Map(this.#quotas).set(tenantId, quota);
+      await writeJsonFile(this.#path, contentOf(quotas));
+      // Not before: what holds now must hold after a restart.
+      this.#quotas.set(tenantId, quota);
+    });
     this.#saving = saved.catch(() => undefined);
     await saved;
     return this.#describe(tenantId);
-  }
-
-  #content(): z.infer<typeof tenantsFile> {
-    const tenants = Object.fromEntries([...this.#quotas].map(([id, quota]) => [id, { quota }]));
-    return { schema_version: 1, tenants };
   }
 
   #describe(tenantId: string): TenantRecord {
@@ -115,4 +114,9 @@ export class Tenants {
   #usageOf(tenantId: string, resource: Resource): number {
     return this.#meters.get(resource)?.(tenantId) ?? 0;
   }
+}
+
+function contentOf(quotas: ReadonlyMap<string, Quota>): z.infer<typeof tenantsFile> {
+  const tenants = Object.fromEntries([...quotas].map(([id, quota]) => [id, { quota }]));
+  return { schema_version: 1, tenants };
 }

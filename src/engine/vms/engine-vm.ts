@@ -55,7 +55,7 @@ export class EngineVm {
     this.#endings.push(listener);
   }
 
-  /** Changes the record; it is on disk when this resolves. */
+  /** Changes the record, in memory at once; it is on disk when this resolves. */
   async save(change: Partial<VmRecord> = {}): Promise<void> {
     this.#record = { ...this.#record, ...change };
     const saved = this.#saving.then(async () => {

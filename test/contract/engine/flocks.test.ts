@@ -88,7 +88,7 @@ test.each([
   [{ task: "t", roles: [" .. "] }, "role must be 1 to 64 characters"],
   [{ task: "t", roles: ["a\nb"] }, "role must be 1 to 64 characters"],
   [{ task: "t", roles: ["a".repeat(65)] }, "role must be 1 to 64 characters"],
-  [{ task: "t", roles: ["a"], tenant_id: "../x" }, "tenant_id must be at most 64 letters"],
+  [{ task: "t", roles: ["a"], tenant_id: "../x" }, "tenant_id must be at most 64 of"],
   [{ task: "t", roles: ["a"], egress_policy: "open" }, "egress_policy must be empty, deny_all, profile"],
   [{ task: "t", roles: ["a"], profiles: ["nobody"] }, "unknown profile 'nobody'"],
   [{ task: "t", roles: ["a"], profiles: ["", ""] }, "profiles must not be more than roles"],

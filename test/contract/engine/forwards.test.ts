@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { renameSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
@@ -117,4 +118,24 @@ test.each([
   expect((await engine.post(`/vms/${id}/forwards`, body)).status).toBe(400);
   expect((await engine.request("DELETE", `/vms/${id}/forwards/x`)).status).toBe(400);
   expect((await engine.post("/vms/vm-1/forwards", { guest_port: 80 })).status).toBe(404);
+});
+
+test("a port that cannot be written down is not forwarded", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  const dir = engine.engine.parts.vms.get(id).dir;
+  renameSync(dir, `${dir}.away`);
+  const { status } = await engine.post(`/vms/${id}/forwards`, { guest_port: 80, host_port: 0 });
+  renameSync(`${dir}.away`, dir);
+  expect(status).toBe(500);
+  expect((await engine.get(`/vms/${id}/forwards`)).json).toEqual([]);
+});
+
+test("no more ports than the limit, however many are asked for at once", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  const ask = () => engine.post(`/vms/${id}/forwards`, { guest_port: 80 });
+  const statuses = (await Promise.all(Array.from({ length: 70 }, ask))).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 201)).toHaveLength(64);
+  expect(statuses.filter((status) => status === 409)).toHaveLength(6);
 });

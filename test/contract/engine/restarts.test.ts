@@ -131,3 +131,13 @@ test("two engines cannot have one work directory", async () => {
   const again = engine.start();
   expect(again).rejects.toThrow(/another engine \(process \d+\) works in /);
 });
+
+test("a work directory that cannot be used is told as such", async () => {
+  await using engine = await FakeEngine.open();
+  const before = engine.env["IGN_ENGINE_DIR"]!;
+  engine.env["IGN_ENGINE_DIR"] = join(before, "engine.lock", "below-a-file");
+  const opening = engine.start();
+  await expect(opening).rejects.toThrow(
+    /^the work directory .* cannot be used: .*set IGN_ENGINE_DIR to another/,
+  );
+});

@@ -56,7 +56,7 @@ test.each([
   [{ type: "diff" }, 400, "diff snapshot requires a full snapshot of this VM; take a full one first"],
   [{ type: "half" }, 400, "type must be empty, full, or diff"],
   [{ stop_after: "yes" }, 400, "invalid stop_after"],
-  [{ tenant_id: "../x" }, 400, "tenant_id must be at most 64 letters"],
+  [{ tenant_id: "../x" }, 400, "tenant_id must be at most 64 of"],
   [{ tenant_id: "other" }, 403, "tenant_id does not match VM tenant"],
 ])("POST /vms/{id}/snapshot refuses %j with %d", async (body, status, error) => {
   await using engine = await FakeEngine.open();

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 const UNLIMITED = {
@@ -68,4 +69,18 @@ test("no more tasks at once than the quota", async () => {
   await engine.request("PUT", `/vms/${first}/workspace?path=go`, { body: "" });
   expect((await running).status).toBe(200);
   expect((await engine.post(`/vms/${second}/tasks`, { prompt: "true" })).status).toBe(200);
+});
+
+test("a quota that cannot be written does not hold", async () => {
+  await using engine = await FakeEngine.open();
+  await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 5 } });
+  const { tenants: path } = engine.engine.parts.paths;
+  rmSync(path);
+  mkdirSync(path);
+  expect((await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 1 } })).status).toBe(500);
+  expect((await engine.get("/tenants/acme")).json).toMatchObject({ quota: { active_vms: 5 } });
+  rmdirSync(path);
+  expect((await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 2 } })).status).toBe(200);
+  await engine.restart();
+  expect((await engine.get("/tenants/acme")).json).toMatchObject({ quota: { active_vms: 2 } });
 });

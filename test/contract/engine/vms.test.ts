@@ -38,8 +38,8 @@ test("POST /vms takes no body, an empty one, null and empty strings", async () =
 });
 
 test.each([
-  [{ tenant_id: "../x" }, "tenant_id must be at most 64 letters"],
-  [{ tenant_id: "a..b" }, "tenant_id must be at most 64 letters"],
+  [{ tenant_id: "../x" }, "tenant_id must be at most 64 of"],
+  [{ tenant_id: "a..b" }, "tenant_id must be at most 64 of"],
   [{ tenant_id: 5 }, "invalid tenant_id"],
   [{ egress_policy: "open" }, "egress_policy must be empty, deny_all, profile, or allow_all"],
   [{ profile: "nobody" }, "unknown profile 'nobody'"],

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { auditedText } from "../../../src/base/audited-text.ts";
+import { isTenantId } from "../../../src/base/tenant-id.ts";
 import { loadConfig } from "../../../src/config/load-config.ts";
-import { auditedError } from "../../../src/engine/audit/runtime-audit.ts";
 import { nanoId } from "../../../src/engine/nano-id.ts";
 import { machineSourceOf } from "../../../src/engine/profiles/machine-source.ts";
 import { type Profile, profileSchema } from "../../../src/engine/profiles/profile.ts";
 import { quoted, taskCommand } from "../../../src/engine/tasks/task-command.ts";
-import { isTenantId } from "../../../src/engine/tenants/tenant-id.ts";
 import { freeGuestAddress } from "../../../src/engine/vms/guest-addresses.ts";
 import { workspacePath } from "../../../src/engine/workspace/workspace-path.ts";
 import { anonymousBytesIn, cpuMsIn } from "../../../src/vm/vmm-usage.ts";
@@ -73,9 +73,9 @@ test("a profile of another size has a base of its own, one that names a base has
 });
 
 test("audited errors are short and free of secrets", () => {
-  expect(auditedError("Authorization: x")).toBe("operation failed");
-  expect(auditedError("bad token")).toBe("operation failed");
-  expect(auditedError("x".repeat(300))).toBe(`${"x".repeat(240)}...`);
+  expect(auditedText("Authorization: x")).toBe("operation failed");
+  expect(auditedText("bad token")).toBe("operation failed");
+  expect(auditedText("x".repeat(300))).toBe(`${"x".repeat(240)}...`);
 });
 
 test("tenant ids", () => {

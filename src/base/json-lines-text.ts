@@ -1,0 +1,25 @@
+/** What a file of one JSON object a line holds. */
+export interface JsonLinesContent {
+  /** The first line's first */
+  records: Record<string, unknown>[];
+  /** Lines that are no object, such as one that a crash or a full disk cut off */
+  damagedLines: number;
+}
+
+/** Reads around what is damaged: what is behind it is whole. */
+export function parseJsonLines(text: string): JsonLinesContent {
+  const lines = text.split("\n").filter((line) => line !== "");
+  const records = lines.map(parseRecord).filter((record) => record !== null);
+  return { records, damagedLines: lines.length - records.length };
+}
+
+function parseRecord(line: string): Record<string, unknown> | null {
+  try {
+    const record: unknown = JSON.parse(line);
+    const isObject = typeof record === "object" && record !== null && !Array.isArray(record);
+    return isObject ? (record as Record<string, unknown>) : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
