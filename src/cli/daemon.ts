@@ -8,6 +8,7 @@ import { TokenList } from "../engine/http/token-list.ts";
 import { listen } from "../engine/listener.ts";
 import { LastingMachines } from "../engine/vms/lasting-machines.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { exitOnBug } from "./exit-on-bug.ts";
 import { createStderrLogger } from "./stderr-logger.ts";
 
 /** Serves the engine's HTTP API until SIGTERM or SIGINT. */
@@ -61,14 +62,4 @@ function reloadTokens(tokens: TokenList, log: Logger): void {
   } catch (error) {
     log.error({ err: error }, "the tokens could not be read again; the old ones stay");
   }
-}
-
-/** The VMs go on; the next engine adopts them. */
-function exitOnBug(log: Logger): void {
-  const onBug = (error: unknown) => {
-    log.error({ err: error }, "ending because of a bug");
-    process.exit(EXIT.bug);
-  };
-  process.on("uncaughtException", onBug);
-  process.on("unhandledRejection", onBug);
 }
