@@ -69,10 +69,18 @@ function readTokens(env: Environment, sources: readonly TokenSource[]): Token[] 
   for (const [variable, kind] of sources) {
     const value = env[variable];
     if (!value) continue;
-    if (kind === "single") return [{ name: "default", digest: digestOf(value.trim()), expiresAt: null }];
+    if (kind === "single") return [singleToken(value.trim(), variable)];
     return parseTokens(kind === "file" ? readTokenFile(variable, value) : value, variable);
   }
   return [];
+}
+
+function singleToken(token: string, variable: string): Token {
+  if (token === "" || CONTROL_OR_SPACE.test(token))
+    throw new ConfigError([
+      `${variable} is set and is no token: a token has no spaces. Set it to one, or unset it.`,
+    ]);
+  return { name: "default", digest: digestOf(token), expiresAt: null };
 }
 
 function readTokenFile(variable: string, path: string): string {

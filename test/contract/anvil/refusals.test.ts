@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { shortLabel } from "../../support/short-label.ts";
 import { Adapter } from "./adapter.ts";
 
 let adapter: Adapter;
@@ -109,11 +110,14 @@ const REFUSALS: [tool: string, args: Record<string, unknown>, text: string][] = 
   ],
 ];
 
-test.each(REFUSALS)("%s %j is refused before the daemon hears of it", async (tool, args, text) => {
-  const before = adapter.daemon.lines;
-  expect(await adapter.refusal(tool, args)).toBe(text);
-  expect(adapter.daemon.lines).toEqual(before);
-});
+test.each(REFUSALS.map(([tool, args, text]) => [tool, shortLabel(args), args, text] as const))(
+  "%s %s is refused before the daemon hears of it",
+  async (tool, _, args, text) => {
+    const before = adapter.daemon.lines;
+    expect(await adapter.refusal(tool, args)).toBe(text);
+    expect(adapter.daemon.lines).toEqual(before);
+  },
+);
 
 test("null and empty text are arguments left out, and zero is no timeout", async () => {
   const none = { session_name: null, tenant_id: "", egress_policy: "" };

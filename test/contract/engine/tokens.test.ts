@@ -72,6 +72,10 @@ test.each(["a", "a:", ":t", "a:t:soon", "a:t:2026-13-01", "", "a b:t"])(
   },
 );
 
+test.each([" ", "two words", "a\nb"])("a single token %j is refused, which nobody could send", (text) => {
+  expect(() => new TokenList({ ANVIL_API_TOKEN: text })).toThrow("ANVIL_API_TOKEN is set and is no token");
+});
+
 test("times of expiry are RFC 3339 or seconds", () => {
   const [first, second] = parseTokens("a:t:2026-01-01T00:00:00+01:00\nb:u:1700000000", "TOKENS");
   expect(first?.expiresAt).toBe(Date.parse("2025-12-31T23:00:00Z"));

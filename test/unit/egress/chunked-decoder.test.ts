@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ChunkedDecoder } from "../../../src/egress/chunked-decoder.ts";
+import { labelled } from "../../support/short-label.ts";
 
 function decode(text: string): string {
   const decoder = new ChunkedDecoder();
@@ -14,24 +15,26 @@ test("chunks are joined; extensions and trailers are dropped; what follows is le
   expect(decode("3\r\nab")).toBe("ab|more");
 });
 
-test.each([
-  "\r\n",
-  "x\r\n",
-  "-1\r\n",
-  "0x3\r\nabc\r\n",
-  " 3\r\nabc\r\n",
-  "3 \r\nabc\r\n",
-  "3\nabc\r\n",
-  "3\r\nabcd\r\n",
-  "3\r\nabc\n",
-  "3\r\nabcX\r\n",
-  "3\r;\r\n",
-  "123456789\r\n",
-  "0\r\nX\r\n\r\n",
-  "0\r\n X: y\r\n\r\n",
-  `1;${"x".repeat(2000)}`,
-  `0\r\n${"X: y\r\n".repeat(3000)}`,
-])("%j is refused", (text) => {
+test.each(
+  labelled([
+    "\r\n",
+    "x\r\n",
+    "-1\r\n",
+    "0x3\r\nabc\r\n",
+    " 3\r\nabc\r\n",
+    "3 \r\nabc\r\n",
+    "3\nabc\r\n",
+    "3\r\nabcd\r\n",
+    "3\r\nabc\n",
+    "3\r\nabcX\r\n",
+    "3\r;\r\n",
+    "123456789\r\n",
+    "0\r\nX\r\n\r\n",
+    "0\r\n X: y\r\n\r\n",
+    `1;${"x".repeat(2000)}`,
+    `0\r\n${"X: y\r\n".repeat(3000)}`,
+  ]),
+)("%s is refused", (_, text) => {
   expect(() => decode(text)).toThrow("the HTTP request is not served");
 });
 
