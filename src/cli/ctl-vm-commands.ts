@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { CtlOptions } from "./ctl-call.ts";
 import { type CtlParts, ctlCommand, pathOf, perform, queryOf } from "./ctl-command.ts";
+import { addForwardCommands } from "./ctl-forward-commands.ts";
 import { memberView, recordView, tableView } from "./ctl-view.ts";
 
 const VMS = [
@@ -59,6 +60,7 @@ export function addVmCommands(ctl: Command, parts: CtlParts): void {
         parts,
       );
     });
+  addForwardCommands(vm, parts);
 
   function addPlain(
     name: string,

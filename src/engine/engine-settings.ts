@@ -6,7 +6,7 @@ import { type ListenAddress, parseListenAddress } from "../config/listen-address
 
 const MIB = 1_048_576;
 const OWN_PREFIX = "IGN_ENGINE_";
-const OWN = ["IGN_ENGINE_DIR", "IGN_ENGINE_PROFILES", "IGN_ENGINE_DISK_FLOOR_MIB"];
+const OWN = ["IGN_ENGINE_DIR", "IGN_ENGINE_PROFILES", "IGN_ENGINE_DISK_FLOOR_MIB", "IGN_ENGINE_MAX_VMS"];
 
 /** Everything the environment decides about the engine, besides tokens. All paths are absolute. */
 export interface EngineSettings {
@@ -21,6 +21,8 @@ export interface EngineSettings {
   /** Directory of `<name>/egress.json`; null for the one of profiles */
   egressProfilesDir: string | null;
   maxTaskDepth: number;
+  /** Most VMs that run at once */
+  maxVms: number;
   /** No VM and no snapshot is made below, in `bytes` free */
   diskFloorBytes: number;
   metricsRequireAuth: boolean;
@@ -42,6 +44,7 @@ export function loadEngineSettings(env: Environment, machines: Config): EngineSe
     profilesDir: reader.path("IGN_ENGINE_PROFILES") ?? join(dataDirectory(env), "profiles"),
     egressProfilesDir: reader.path("EPHEMERA_EGRESS_PROFILE_DIR") ?? reader.path("ANVIL_EGRESS_PROFILE_DIR"),
     maxTaskDepth: reader.whole("EPHEMERA_MAX_TASK_DEPTH", 1, 1000, 5),
+    maxVms: reader.whole("IGN_ENGINE_MAX_VMS", 1, 10_000, 64),
     diskFloorBytes: reader.whole("IGN_ENGINE_DISK_FLOOR_MIB", 0, 1_073_741_824, 512) * MIB,
     metricsRequireAuth: reader.flag("EPHEMERA_METRICS_REQUIRE_AUTH"),
     wall: {

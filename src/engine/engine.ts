@@ -118,7 +118,8 @@ async function buildParts(
   const config = settings.machines;
   const auditLines = new JsonLines(join(paths.audit, "runtime-audit.jsonl"));
   const egress = new VmEgress(profiles, log);
-  const vms = new VmTable({ dir: paths.vms, machines, config, profiles, tenants, disk, egress, log });
+  const { maxVms } = settings;
+  const vms = new VmTable({ dir: paths.vms, maxVms, machines, config, profiles, tenants, disk, egress, log });
   const tasks = new Tasks({ profiles, tenants, maxDepth: settings.maxTaskDepth });
   const meter = new VmMeter(
     (vmId) => tasks.isBusy(vmId),

@@ -5,7 +5,7 @@ import { describeWithVms } from "../support/real-vm.ts";
 const DRIVER_PATH = join(resolve(import.meta.dir, "../.."), "scripts/anvil-e2e.ts");
 
 describeWithVms("the compiled adapter in front of the compiled engine", () => {
-  test.each(["lifecycle", "semantic"])("passes %s", async (mode) => {
+  test.each(["lifecycle", "semantic", "flock"])("passes %s", async (mode) => {
     const child = Bun.spawn([process.execPath, DRIVER_PATH, mode], {
       env: { ...process.env, ANVIL_DAEMON_URL: "" },
       stdio: ["ignore", "pipe", "pipe"],

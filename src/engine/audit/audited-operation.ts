@@ -7,13 +7,21 @@ export interface AuditedOperation {
   vmId?: string | undefined;
 }
 
+/** What `work` may say as it learns it. */
+interface Told {
+  vmId?: string | undefined;
+  tenantId?: string | undefined;
+  /** It was done, and failed: a sentence that holds nothing a guest wrote */
+  failure?: string;
+}
+
 /** Does `work` and records how it went. What `work` writes into `told` is recorded too. */
 export async function auditedOperation<T>(
   audit: RuntimeAudit,
   { operation, tenantId, vmId }: AuditedOperation,
-  work: (told: { vmId?: string | undefined; tenantId?: string | undefined }) => Promise<T>,
+  work: (told: Told) => Promise<T>,
 ): Promise<T> {
-  const told = { vmId, tenantId };
+  const told: Told = { vmId, tenantId };
   const record = (result_code: "success" | "error", error?: string) =>
     audit.append({
       tenant_id: told.tenantId,
@@ -24,7 +32,8 @@ export async function auditedOperation<T>(
     });
   try {
     const result = await work(told);
-    record("success");
+    if (told.failure === undefined) record("success");
+    else record("error", told.failure);
     return result;
   } catch (error) {
     record("error", auditedText((error as Error).message));

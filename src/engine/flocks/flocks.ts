@@ -38,13 +38,15 @@ export class Flocks {
     this.#members = new MemberVms(parts);
   }
 
-  /** The oldest first. */
+  /** The oldest first. Throws 503 once the engine ends: none would be taken for all that there are. */
   list(): Flock[] {
+    this.#ending.signal.throwIfAborted();
     return [...this.#flocks.values()].filter((flock) => !flock.isEnding);
   }
 
-  /** Throws 404 for an unknown id. */
+  /** Throws 404 for an unknown id, 503 once the engine ends. */
   get(id: string): Flock {
+    this.#ending.signal.throwIfAborted();
     const flock = this.#flocks.get(id);
     if (flock === undefined || flock.isEnding) throw flockNotFound();
     return flock;
@@ -68,6 +70,7 @@ export class Flocks {
 
   /** Ends all its VMs. Rejects with 404 for an unknown id; after another failure it can be tried again. */
   async remove(id: string): Promise<void> {
+    this.#ending.signal.throwIfAborted();
     const flock = this.#flocks.get(id);
     if (flock === undefined) throw flockNotFound();
     await flock.delete();

@@ -42,8 +42,8 @@ export function restoreError(
 
 /** What came of starting the machine, in the words of a restore. Refusals for disk and quota keep their status. */
 export function restoreFailure(error: unknown, snapshotId: string): EngineError {
-  if (error instanceof EngineError && error.status < 500) return asRestoreError(error, snapshotId);
-  if (error instanceof EngineError && error.status === 507) return asRestoreError(error, snapshotId);
+  const isTold = error instanceof EngineError && (error.status < 500 || [503, 507].includes(error.status));
+  if (isTold) return asRestoreError(error, snapshotId);
   const text = error instanceof Error ? error.message : String(error);
   return restoreError(codeOf(error), text, snapshotId, error);
 }

@@ -54,9 +54,11 @@ export function mountTaskRoutes(app: EngineApp, { vms, tasks, audit }: EnginePar
     const cancel = new AbortController();
     const signal = AbortSignal.any([c.get("signal"), cancel.signal]);
     const begun = Promise.withResolvers<RunHandle>();
-    const result = auditedOperation(audit, about, async (): Promise<TaskResult> => {
+    const result = auditedOperation(audit, about, async (told): Promise<TaskResult> => {
       if (prompt === "") throw new EngineError(400, "prompt_required", "prompt required");
-      return await tasks.run(vm, { prompt, depth, signal, onStart: begun.resolve });
+      const done = await tasks.run(vm, { prompt, depth, signal, onStart: begun.resolve });
+      if (done.error !== undefined) told.failure = "the task failed";
+      return done;
     });
     if (c.req.valid("query").stream !== "1") {
       const done = await result;

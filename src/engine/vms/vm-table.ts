@@ -36,6 +36,8 @@ export interface CreateVm {
 
 export interface VmTableParts {
   dir: string;
+  /** Most that run at once, whoever they are for */
+  maxVms: number;
   machines: Machines;
   config: Config;
   profiles: Profiles;
@@ -54,7 +56,11 @@ export class VmTable {
 
   constructor(parts: VmTableParts) {
     this.#parts = parts;
-    parts.tenants.measure("active_vms", (tenantId) => this.#countOf(tenantId));
+    const isOf = (vm: EngineVm, tenantId: string) => vm.record.tenant_id === tenantId;
+    parts.tenants.measure(
+      "active_vms",
+      (tenantId) => this.#active().filter((vm) => isOf(vm, tenantId)).length,
+    );
   }
 
   /** Those that were made whole, the oldest first. */
@@ -74,7 +80,7 @@ export class VmTable {
     return this.list().some((vm) => vm.id === id);
   }
 
-  /** A VM that runs. Rejects with nothing left: 400, 403, 507, and 500 for what the machine is to blame for. */
+  /** A VM that runs. Rejects with nothing left: 400, 403, 503, 507, and 500 for what the machine is to blame for. */
   async create(request: CreateVm, signal: AbortSignal): Promise<EngineVm> {
     const { profiles, tenants, disk, config } = this.#parts;
     const profile = await profiles.get(request.profile);
@@ -82,6 +88,7 @@ export class VmTable {
     const source = request.snapshot?.source ?? machineSourceOf(profile, config);
     this.#lifetime.signal.throwIfAborted();
     tenants.admit(request.tenantId, "active_vms");
+    this.#requirePlace();
     const vm = this.#reserve(request, source);
     const making = this.#make(vm, source, AbortSignal.any([signal, this.#lifetime.signal]));
     this.#making.add(making);
@@ -137,11 +144,15 @@ export class VmTable {
     }
   }
 
-  #countOf(tenantId: string): number {
-    const active = [...this.#vms.values()].filter(({ record }) =>
-      ["creating", "running"].includes(record.state),
-    );
-    return active.filter(({ record }) => record.tenant_id === tenantId).length;
+  #active(): EngineVm[] {
+    return [...this.#vms.values()].filter(({ record }) => ["creating", "running"].includes(record.state));
+  }
+
+  #requirePlace(): void {
+    const { maxVms } = this.#parts;
+    if (this.#active().length < maxVms) return;
+    const text = `the engine has ${maxVms} VMs, which is its IGN_ENGINE_MAX_VMS; delete one first`;
+    throw jsonError(503, "too_many_vms", text);
   }
 
   /** Nothing is awaited here: from now on it counts. */

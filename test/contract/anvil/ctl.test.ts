@@ -50,6 +50,14 @@ const COMMANDS: [args: string[], request: string, body: unknown][] = [
     "POST /vms/vm-1/snapshot",
     { stop_after: true, type: "diff" },
   ],
+  [["vm", "forward", "vm-1", "80"], "POST /vms/vm-1/forwards", { guest_port: 80 }],
+  [
+    ["vm", "forward", "vm-1", "80", "--host-port", "8080"],
+    "POST /vms/vm-1/forwards",
+    { guest_port: 80, host_port: 8080 },
+  ],
+  [["vm", "forwards", "vm-1"], "GET /vms/vm-1/forwards", null],
+  [["vm", "unforward", "vm-1", "8080"], "DELETE /vms/vm-1/forwards/8080", null],
   [
     ["flock", "create", "--task", "ship", "--roles", "a,b"],
     "POST /flocks",
@@ -214,6 +222,8 @@ test.each([
   [["vn", "ls"], "Did you mean vm?"],
   [["vm", "rm"], "missing required argument 'id'"],
   [["vm", "rm", ".."], "It is no id."],
+  [["vm", "forward", "vm-1", "65536"], "It must be a port from 1 to 65535."],
+  [["vm", "unforward", "vm-1", "x"], "It must be a port from 1 to 65535."],
   [["vm", "task", "vm-1"], "missing required argument 'prompt'"],
   [["flock", "create", "--task", "x"], "required option '--roles <a,b>' not specified"],
   [["audit", "--limit", "1001"], "It must be a whole number from 1 to 1000."],

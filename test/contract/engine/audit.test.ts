@@ -14,6 +14,7 @@ test("what is done is recorded with tenant, VM and result, and without secrets",
   await using engine = await FakeEngine.open();
   const id = await engine.vm({ tenant_id: "acme", control_plane_token: "s3cret" });
   await engine.post(`/vms/${id}/tasks`, { prompt: "echo hidden words" });
+  await engine.post(`/vms/${id}/tasks`, { prompt: "echo hidden words >&2; exit 1" });
   await engine.get(`/vms/${id}/workspace?path=none`);
   await engine.post("/vms", { tenant_id: "other", profile: "nobody" });
   await engine.request("DELETE", `/vms/${id}`);
@@ -21,6 +22,12 @@ test("what is done is recorded with tenant, VM and result, and without secrets",
   expect(await recordsOf(engine)).toEqual([
     { ...base, daemon_operation: "POST /vms", result_code: "success" },
     { ...base, daemon_operation: "POST /vms/{vm_id}/tasks", result_code: "success" },
+    {
+      ...base,
+      daemon_operation: "POST /vms/{vm_id}/tasks",
+      result_code: "error",
+      error: "the task failed",
+    },
     {
       ...base,
       daemon_operation: "GET /vms/{vm_id}/workspace",

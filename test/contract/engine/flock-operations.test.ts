@@ -184,3 +184,16 @@ test("what is done to flocks is in the audit", async () => {
     ["DELETE /flocks/{flock_id}", "success"],
   ]);
 });
+
+test("an engine that ends says so of flocks, and not that there are none", async () => {
+  await using engine = await FakeEngine.open();
+  const { flock_id: id } = await flockOf(engine, ["a"]);
+  await engine.engine.closeStreams();
+  for (const path of ["/flocks", `/flocks/${id}`, `/flocks/${id}/wall/history`]) {
+    const { status, json } = await engine.get(path);
+    expect([path, status, json]).toEqual([path, 503, { error: "the engine is ending" }]);
+  }
+  expect((await engine.request("DELETE", `/flocks/${id}`)).status).toBe(503);
+  await engine.restart();
+  expect((await engine.get(`/flocks/${id}`)).status).toBe(200);
+});

@@ -152,3 +152,18 @@ test("every answer has its line in the access log", async () => {
   ]);
   expect(lines[1]).toMatchObject({ client: "", bytes: 12, remote_addr: "" });
 });
+
+test("no more VMs at once than IGN_ENGINE_MAX_VMS, whoever asks", async () => {
+  await using engine = await FakeEngine.open({ IGN_ENGINE_MAX_VMS: "2" });
+  const answers = await Promise.all(Array.from({ length: 4 }, () => engine.post("/vms")));
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 503, 503]);
+  expect(answers.find(({ status }) => status === 503)?.json).toEqual({
+    error: "the engine has 2 VMs, which is its IGN_ENGINE_MAX_VMS; delete one first",
+  });
+  const [{ vm_id: id }] = (await engine.get("/vms")).json as [{ vm_id: string }];
+  expect((await engine.post("/flocks", { task: "t", roles: ["a"] })).status).toBe(503);
+  await engine.post(`/vms/${id}/stop`);
+  expect((await engine.post("/flocks", { task: "t", roles: ["a", "b"] })).status).toBe(503);
+  expect((await engine.get("/flocks")).json).toEqual([]);
+  expect((await engine.post("/flocks", { task: "t", roles: ["a"] })).status).toBe(201);
+});
