@@ -4,9 +4,10 @@ import { removeDeadSocket } from "../base/dead-socket.ts";
 import type { ListenAddress } from "../config/listen-address.ts";
 import { EngineError } from "./engine-error.ts";
 import type { EngineApp } from "./http/engine-app.ts";
+import { isStreamed } from "./http/streamed-answers.ts";
 
-/** For a client to send its request's head, in `s`; from there on the routes' own deadlines count */
-const HEAD_S = 30;
+/** For a client to send its request's head, and between requests, in `s`; in between the routes' own deadlines count */
+const IDLE_S = 30;
 /** Routes have limits of their own, a bundle's being the largest. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
 
@@ -18,7 +19,7 @@ export interface Listener {
 }
 
 /** Rejects when the address cannot be had. A socket that nobody listens on is replaced. */
-export async function listen(app: EngineApp, address: ListenAddress): Promise<Listener> {
+export async function listen(app: EngineApp, address: ListenAddress, idleS = IDLE_S): Promise<Listener> {
   if ("unix" in address) await removeDeadSocket(address.unix);
   const where = "unix" in address ? { unix: address.unix } : { hostname: address.host, port: address.port };
   let server: Server<undefined>;
@@ -28,10 +29,14 @@ export async function listen(app: EngineApp, address: ListenAddress): Promise<Li
     server = Bun.serve({
       ...where,
       maxRequestBodySize: MAX_BODY_BYTES,
-      idleTimeout: HEAD_S,
-      fetch: (request, self) => {
+      idleTimeout: idleS,
+      fetch: async (request, self) => {
         self.timeout(request, 0);
-        return app.fetch(request, { server: self });
+        const response = await app.fetch(request, { server: self });
+        // Else the connection would have all the time in the world for its next request, too.
+        if (isStreamed(response.headers)) response.headers.set("connection", "close");
+        else self.timeout(request, idleS);
+        return response;
       },
     } as Bun.Serve.Options<undefined>);
   } catch (error) {

@@ -3,9 +3,7 @@ import { getConnInfo } from "hono/bun";
 import type { Logger } from "../../base/logger.ts";
 import type { JsonLines } from "../audit/json-lines.ts";
 import type { EngineEnv } from "./engine-app.ts";
-
-/** Answers whose end may be far off, and which are not held in memory to be counted. */
-const STREAMED = /^(?:text\/event-stream|application\/x-ndjson|application\/vnd\.anvil)/;
+import { isStreamed } from "./streamed-answers.ts";
 
 /** One line of `audit/access.jsonl`. */
 interface AccessRecord {
@@ -66,7 +64,7 @@ async function countBody(c: Context<EngineEnv>, done: (bytes: number) => void): 
     return done(0);
   }
   const { body, headers } = c.res;
-  if (body === null || !STREAMED.test(headers.get("content-type") ?? "")) {
+  if (body === null || !isStreamed(headers)) {
     const content = await c.res.arrayBuffer();
     c.res = new Response(body === null ? null : content, c.res);
     done(content.byteLength);

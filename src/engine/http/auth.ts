@@ -35,6 +35,8 @@ export class Gate {
       const client = token === undefined ? null : this.#clientOf(token, method, path);
       if (client === null) {
         c.header("WWW-Authenticate", 'Bearer realm="ephemera"');
+        // Nobody who may not come in keeps a connection by sending a body slowly.
+        if (c.req.raw.body !== null) c.header("Connection", "close");
         throw new EngineError(401, "unauthorized", { error: "unauthorized" });
       }
       c.set("client", client);

@@ -45,6 +45,19 @@ test("over TCP bodies come in pieces, limits hold for them, and addresses are lo
   }
 });
 
+test("connections that ask for nothing more are closed, and those whose body nobody takes at once", async () => {
+  await using engine = await FakeEngine.open({ ANVIL_API_TOKEN: "t" });
+  const listener = await listen(engine.engine.app, { host: "127.0.0.1", port: 0 }, 1);
+  try {
+    const kept = head("GET", "/health", "Authorization: Bearer t").replace("Connection: close\r\n", "");
+    expect(await exchange(listener.address, kept)).toStartWith("HTTP/1.1 200");
+    const half = head("POST", "/vms", "Content-Length: 9").replace("Connection: close\r\n", "");
+    expect(await exchange(listener.address, `${half}{`)).toStartWith("HTTP/1.1 401");
+  } finally {
+    await listener.stop();
+  }
+});
+
 test("a socket is for its user only, replaces a dead one, and goes with its engine", async () => {
   await using engine = await FakeEngine.open();
   const unix = engine.directory.join("api.sock");
