@@ -4,6 +4,7 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
+import { DEPTH_HEADER, depthOf } from "../tasks/task-depth.ts";
 import { TASK_LIMIT_MS } from "../tasks/tasks.ts";
 import { mountAgentRoutes } from "./agent-routes.ts";
 import { broadcast } from "./broadcast.ts";
@@ -15,7 +16,6 @@ import { mountWallRoutes } from "./wall-routes.ts";
 /** Twenty VMs, one after another, and the base before them when it is missing. */
 const CREATE_DEADLINE_MS = 3_600_000;
 const DEADLINE_MS = 60_000;
-const DEPTH_HEADER = "x-ephemera-task-depth";
 
 const flockParam = z.object({ id: z.string().max(128) });
 
@@ -172,7 +172,7 @@ export function mountFlockRoutes(app: EngineApp, parts: EngineParts): void {
   app.openapi(broadcastToFlock, async (c) => {
     const { record } = flocks.get(c.req.valid("param").id);
     const { body } = c.req.valid("json");
-    const depth = Number(c.req.header(DEPTH_HEADER) ?? 0) || 0;
+    const depth = depthOf(c.req.header(DEPTH_HEADER));
     const operation = { operation: "POST /flocks/{flock_id}/broadcast", tenantId: record.tenant_id };
     const results = await auditedOperation(audit, operation, () =>
       broadcast(record, { vms, tasks }, { prompt: body, depth, signal: c.get("signal") }),

@@ -1,18 +1,18 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { RunHandle } from "../../guest/run-handle.ts";
 import { auditedOperation } from "../audit/audited-operation.ts";
-import { badRequest, EngineError } from "../engine-error.ts";
+import { EngineError } from "../engine-error.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import { vmIdParam } from "../vms/vm-fields.ts";
+import { DEPTH_HEADER, depthOf } from "./task-depth.ts";
 import { taskStream } from "./task-stream.ts";
 import { TASK_LIMIT_MS, type TaskResult } from "./tasks.ts";
 
 /** For what comes before and after the task itself */
 const MARGIN_MS = 60_000;
-const DEPTH_HEADER = "X-Ephemera-Task-Depth";
 
 const taskResult = z.object({ output: z.string(), error: z.string().optional() }).openapi("TaskResult");
 const resultBody = { "application/json": { schema: taskResult } };
@@ -70,11 +70,4 @@ export function mountTaskRoutes(app: EngineApp, { vms, tasks, audit }: EnginePar
     // The route's type knows answers that are held in memory only.
     return c.body(frames, 200, { "content-type": "application/x-ndjson" }) as never;
   });
-}
-
-/** No header is depth 0. */
-function depthOf(header: string | undefined): number {
-  if (header === undefined) return 0;
-  if (/^\d{1,9}$/.test(header)) return Number(header);
-  throw badRequest(`${DEPTH_HEADER} must be a whole number`);
 }

@@ -2,6 +2,8 @@ import type { RunHandle } from "../../guest/run-handle.ts";
 import type { TaskResult } from "./tasks.ts";
 
 export const HEARTBEAT_MS = 15_000;
+/** Frames beyond which a client that does not read is told nothing more until it does, but for the result */
+const MOST_WAITING = 1000;
 
 type Frame = { type: "progress"; text: string } | { type: "heartbeat" } | ({ type: "result" } & TaskResult);
 
@@ -22,8 +24,12 @@ export function taskStream(
   return new ReadableStream<Uint8Array>({
     start(controller) {
       const send = (frame: Frame) => controller.enqueue(encoder.encode(`${JSON.stringify(frame)}\n`));
-      const timer = setInterval(() => send({ type: "heartbeat" }), heartbeatMs);
+      const isBehind = () => (controller.desiredSize ?? 0) < -MOST_WAITING;
+      const timer = setInterval(() => {
+        if (!isBehind()) send({ type: "heartbeat" });
+      }, heartbeatMs);
       const tell = () => {
+        if (isBehind()) return;
         const text = progress.next();
         if (text === "") return;
         timer.refresh();

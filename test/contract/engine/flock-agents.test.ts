@@ -208,15 +208,18 @@ test("broadcast refuses an empty body, and stops at the depth limit", async () =
   for (const body of [{}, { body: "" }, { body: " \n" }, { body: 1 }])
     expect((await engine.post(`/flocks/${id}/broadcast`, body)).status).toBe(400);
   const text = JSON.stringify({ body: "echo hi" });
-  const deep = await engine.request("POST", `/flocks/${id}/broadcast`, {
-    body: text,
-    headers: {
-      "content-type": "application/json",
-      "content-length": `${text.length}`,
-      "x-ephemera-task-depth": "5",
-    },
-  });
-  expect(deep.json).toMatchObject({
+  const at = (depth: string) =>
+    engine.request("POST", `/flocks/${id}/broadcast`, {
+      body: text,
+      headers: {
+        "content-type": "application/json",
+        "content-length": `${text.length}`,
+        "x-ephemera-task-depth": depth,
+      },
+    });
+  for (const depth of ["-1", "-Infinity", "0x1", "1.5", ""])
+    expect([depth, (await at(depth)).status]).toEqual([depth, 400]);
+  expect((await at("5")).json).toMatchObject({
     failed: 1,
     results: { "a-1": { status: "error", error: "task depth limit reached (5)" } },
   });

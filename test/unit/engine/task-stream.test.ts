@@ -60,6 +60,17 @@ test("a character that arrives in two pieces is told whole; beyond the head only
   ]);
 });
 
+test("a client that does not read is told no more than it may leave waiting, and the result", async () => {
+  const run = new ScriptedRun();
+  const { promise, resolve } = Promise.withResolvers<TaskResult>();
+  const stream = taskStream(run.handle, promise, () => undefined);
+  for (let line = 1; line <= 5000; line++) run.report(line, `line ${line}`);
+  resolve({ output: "all" });
+  const frames = await framesOf(stream);
+  expect(frames.length).toBeLessThan(1100);
+  expect(frames.at(-1)).toEqual({ type: "result", output: "all" });
+});
+
 test("a silent task has a heartbeat, and a failure is its result", async () => {
   const { promise, reject } = Promise.withResolvers<TaskResult>();
   const reader = taskStream(new ScriptedRun().handle, promise, () => undefined, 5).getReader();
