@@ -41,4 +41,6 @@ for (let count = 1; count <= SESSIONS; count++) {
 printTable(["sessions", "open, ms", "PSS each, MiB", "private each, MiB", "PSS together, MiB"], rows);
 const firsts = openMs.slice(0, NEIGHBOURS).toSorted((a, b) => a - b);
 const [first, last] = [firsts[Math.floor(firsts.length / 2)]!, Number(rows.at(-1)?.[1])];
-console.log(`\nopen at ${rows.at(-1)?.[0]} sessions / first open: ${(last / first).toFixed(2)} (reach: <= 2)`);
+console.log(
+  `\nopen at ${rows.at(-1)?.[0]} sessions / first open: ${(last / first).toFixed(2)} (reach: <= 2)`,
+);

@@ -41,11 +41,12 @@ export class VmMeter {
     const createdAt = Date.parse(vm.record.created_at);
     const before = this.#seen.get(vm) ?? { cpuMs: 0, at: createdAt };
     this.#seen.set(vm, { cpuMs, at: now });
-    const elapsedMs = Math.max(1, now - before.at);
+    // None when the clock was set back.
+    const elapsedMs = Math.max(0, now - before.at);
     const { rxBytes, txBytes } = this.#networkOf(vm.id);
     return {
       vm_id: vm.id,
-      cpu_percent: rounded((Math.max(0, cpuMs - before.cpuMs) / elapsedMs) * 100),
+      cpu_percent: elapsedMs === 0 ? 0 : rounded((Math.max(0, cpuMs - before.cpuMs) / elapsedMs) * 100),
       mem_used_mib: rounded(Math.min(memoryBytes, vm.record.memory_bytes) / MIB),
       mem_total_mib: vm.record.memory_bytes / MIB,
       uptime_seconds: rounded(Math.max(0, now - createdAt) / 1000),
