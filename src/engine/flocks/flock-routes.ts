@@ -4,7 +4,7 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
-import { DEPTH_HEADER, depthOf } from "../tasks/task-depth.ts";
+import { DEPTH_HEADER, depthHeaders, depthOf } from "../tasks/task-depth.ts";
 import { TASK_LIMIT_MS } from "../tasks/tasks.ts";
 import { mountAgentRoutes } from "./agent-routes.ts";
 import { broadcast } from "./broadcast.ts";
@@ -100,6 +100,7 @@ const broadcastToFlock = createRoute({
   middleware: routeLimits({ deadlineMs: TASK_LIMIT_MS, takesJson: true }),
   request: {
     params: flockParam,
+    headers: depthHeaders,
     body: { required: true, content: { "application/json": { schema: broadcastRequest } } },
   },
   responses: {

@@ -55,6 +55,9 @@ const history = createRoute({
   },
 });
 
+/** Of each event, as OpenAPI before 3.2 has it */
+const event = z.object({ data: z.string().openapi({ description: "A WallMessage as JSON" }) });
+
 const wall = createRoute({
   method: "get",
   path: "/flocks/{id}/wall",
@@ -64,7 +67,7 @@ const wall = createRoute({
   responses: {
     200: {
       description: "Server-sent events, each with a message as its data",
-      content: { "text/event-stream": { schema: z.string() } },
+      content: { "text/event-stream": { schema: event } },
     },
     ...errorResponses(404, 503),
   },

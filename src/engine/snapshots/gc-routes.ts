@@ -7,7 +7,7 @@ import { routeLimits } from "../http/route-limits.ts";
 import { snapshotFields } from "./snapshot-record.ts";
 import { SNAPSHOT_DEADLINE_MS } from "./snapshot-routes.ts";
 
-const amount = z.int().nonnegative();
+const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const policy = z.object({
   older_than_seconds: amount,
   keep_last_per_vm: amount,

@@ -7,7 +7,7 @@ import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import { vmIdParam } from "../vms/vm-fields.ts";
-import { DEPTH_HEADER, depthOf } from "./task-depth.ts";
+import { DEPTH_HEADER, depthHeaders, depthOf } from "./task-depth.ts";
 import { taskStream } from "./task-stream.ts";
 import { TASK_LIMIT_MS, type TaskResult } from "./tasks.ts";
 
@@ -25,12 +25,17 @@ const runTask = createRoute({
   request: {
     params: vmIdParam,
     query: z.object({ stream: z.string().optional() }),
-    headers: z.object({ [DEPTH_HEADER]: z.string().optional() }),
+    headers: depthHeaders,
     body: {
       required: true,
       content: {
         "application/json": {
-          schema: z.object({ prompt: z.string().default(""), session: z.string().optional() }),
+          schema: z
+            .object({
+              prompt: z.string().optional().openapi({ minLength: 1 }),
+              session: z.string().optional(),
+            })
+            .openapi({ required: ["prompt"] }),
         },
       },
     },
@@ -48,7 +53,7 @@ const runTask = createRoute({
 export function mountTaskRoutes(app: EngineApp, { vms, tasks, audit }: EngineParts): void {
   app.openapi(runTask, async (c) => {
     const vm = vms.get(c.req.valid("param").id);
-    const { prompt } = c.req.valid("json");
+    const { prompt = "" } = c.req.valid("json");
     const depth = depthOf(c.req.header(DEPTH_HEADER));
     const about = { operation: "POST /vms/{vm_id}/tasks", tenantId: vm.record.tenant_id, vmId: vm.id };
     const cancel = new AbortController();

@@ -35,10 +35,12 @@ const createVm = createRoute({
             profile: profileField,
             tenant_id: tenantIdField,
             egress_policy: egressPolicyField,
-            flock_id: labelField.refine(
-              (id) => id === undefined || !FLOCK_ID.test(id),
-              "is of this engine's own; POST /flocks/{id}/agents adds to one",
-            ),
+            flock_id: labelField
+              .refine(
+                (id) => id === undefined || !FLOCK_ID.test(id),
+                "is of this engine's own; POST /flocks/{id}/agents adds to one",
+              )
+              .openapi({ not: { type: "string", pattern: FLOCK_ID.source } }),
             agent_id: labelField,
             control_plane_token: tokenField,
           }),

@@ -8,6 +8,8 @@ import { vmIdParam } from "../vms/vm-fields.ts";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, runWorkload } from "./workload.ts";
 
 const MARGIN_MS = 60_000;
+/** What of the rules for its path a schema can say */
+const SCRIPT_PATTERN = String.raw`^workloads\/(?![\s\S]*\.\.)[^\\\x00\r\n\u2028\u2029]*[^\\\x00\r\n\u2028\u2029\/]\.sh$`;
 
 const workload = createRoute({
   method: "post",
@@ -21,7 +23,7 @@ const workload = createRoute({
       content: {
         "application/json": {
           schema: z.object({
-            script: z.string(),
+            script: z.string().openapi({ pattern: SCRIPT_PATTERN }),
             timeout_seconds: z.int().min(0).max(MAX_TIMEOUT_S).optional(),
           }),
         },

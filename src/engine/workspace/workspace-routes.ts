@@ -6,11 +6,16 @@ import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import { vmIdParam } from "../vms/vm-fields.ts";
 import { FILE_LIMIT_BYTES, fileTooLarge, readWorkspaceFile, writeWorkspaceFile } from "./workspace.ts";
-import { workspacePath } from "./workspace-path.ts";
+import { WORKSPACE_PATH_PATTERN, workspacePath } from "./workspace-path.ts";
 
 /** Moving 4 MiB takes well below a second; a loaded machine may take long. */
 const DEADLINE_MS = 120_000;
-const pathQuery = z.object({ path: z.string().default("") });
+const pathQuery = z.object({
+  path: z
+    .string()
+    .optional()
+    .openapi({ param: { required: true }, pattern: WORKSPACE_PATH_PATTERN }),
+});
 const bytes = { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } };
 
 const putFile = createRoute({
@@ -55,7 +60,7 @@ export function mountWorkspaceRoutes(app: EngineApp, { vms, audit }: EngineParts
     const operation = "PUT /vms/{vm_id}/workspace";
     const about = { operation, tenantId: vm.record.tenant_id, vmId: vm.id };
     return await auditedOperation(audit, about, async () => {
-      const path = workspacePath(query.path);
+      const path = workspacePath(query.path ?? "");
       const content = new Uint8Array(await c.req.arrayBuffer());
       const overwrite = query.overwrite === "true";
       await writeWorkspaceFile(vm, path, content, { overwrite, signal: c.get("signal") });
@@ -67,7 +72,7 @@ export function mountWorkspaceRoutes(app: EngineApp, { vms, audit }: EngineParts
     const operation = "GET /vms/{vm_id}/workspace";
     const about = { operation, tenantId: vm.record.tenant_id, vmId: vm.id };
     return await auditedOperation(audit, about, async () => {
-      const path = workspacePath(c.req.valid("query").path);
+      const path = workspacePath(c.req.valid("query").path ?? "");
       const content = await readWorkspaceFile(vm, path, c.get("signal"));
       return c.body(Buffer.from(content), 200, { "content-type": "application/octet-stream" });
     });

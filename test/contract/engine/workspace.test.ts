@@ -57,6 +57,16 @@ test.each(labelled(["", "  ", "/etc/passwd", "a\\b", "a\0b", ".", "a/", "x".repe
   },
 );
 
+test.each([`a/${"n".repeat(256)}`, `${"\u00fc".repeat(128)}/a`])(
+  "path %j has a name no file can have and is refused with 400",
+  async (path) => {
+    await using engine = await FakeEngine.open();
+    const id = await engine.vm();
+    for (const answer of [await put(engine, id, path, "x"), await get(engine, id, path)])
+      expect([answer.status, answer.json]).toEqual([400, { error: "workspace path is not a file" }]);
+  },
+);
+
 test.each(["..", "../x", "a/../../x"])("path %j leads out and is refused with 400", async (path) => {
   await using engine = await FakeEngine.open();
   const id = await engine.vm();
