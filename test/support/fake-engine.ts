@@ -5,7 +5,7 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { loadEngineSettings } from "../../src/engine/engine-settings.ts";
 import { TokenList } from "../../src/engine/http/token-list.ts";
-import { FakeMachines } from "./fake-machines.ts";
+import { FakeMachines, type StartFakeRun } from "./fake-machines.ts";
 import { TemporaryDirectory } from "./temporary-directory.ts";
 
 /** An answer, read to its end. */
@@ -25,9 +25,9 @@ export class FakeEngine implements AsyncDisposable {
   readonly env: Record<string, string>;
   engine!: Engine;
 
-  private constructor(env: Record<string, string>) {
+  private constructor(env: Record<string, string>, startRun?: StartFakeRun) {
     this.directory = new TemporaryDirectory();
-    this.machines = new FakeMachines(this.directory.join("machines"));
+    this.machines = new FakeMachines(this.directory.join("machines"), startRun);
     this.env = {
       IGN_ENGINE_DIR: this.directory.join("engine"),
       IGN_ENGINE_PROFILES: this.directory.join("profiles"),
@@ -36,8 +36,8 @@ export class FakeEngine implements AsyncDisposable {
     };
   }
 
-  static async open(env: Record<string, string> = {}): Promise<FakeEngine> {
-    const fake = new FakeEngine(env);
+  static async open(env: Record<string, string> = {}, startRun?: StartFakeRun): Promise<FakeEngine> {
+    const fake = new FakeEngine(env, startRun);
     await fake.start();
     return fake;
   }

@@ -21,9 +21,13 @@ import { startHostRun } from "./host-run.ts";
 
 const ROOTFS = "root file system of all machines";
 
-/** Machines without guests: each is a directory in which commands run on this machine, with /workspace below it. */
+/** What a machine without a guest makes of a command. */
+export type StartFakeRun = typeof startHostRun;
+
+/** Machines without guests: each is a directory, in which commands run on this machine unless `startRun` says otherwise. */
 export class FakeMachines implements Machines {
   readonly root: string;
+  readonly #startRun: StartFakeRun;
   /** Of every machine that was made or adopted, by its sockets' directory */
   readonly running = new Map<string, FakeMachine>();
   readonly cleared: string[] = [];
@@ -36,8 +40,9 @@ export class FakeMachines implements Machines {
   /** Awaited by each start */
   gate: Promise<void> = Promise.resolve();
 
-  constructor(root: string) {
+  constructor(root: string, startRun: StartFakeRun = startHostRun) {
     this.root = root;
+    this.#startRun = startRun;
   }
 
   socketDirFor(vmId: string): string {
@@ -103,7 +108,8 @@ export class FakeMachines implements Machines {
   }
 
   #add(dir: string, record: MachineRecord, memory: FakeMemory): FakeMachine {
-    const machine = new FakeMachine(dir, record, memory, () => this.running.delete(dir));
+    const onEnd = () => this.running.delete(dir);
+    const machine = new FakeMachine(dir, { record, memory, startRun: this.#startRun, onEnd });
     this.running.set(dir, machine);
     return machine;
   }
@@ -114,17 +120,22 @@ export class FakeMachine implements Machine {
   readonly memory: FakeMemory;
   readonly #dir: string;
   readonly #onEnd: () => void;
+  readonly #startRun: StartFakeRun;
   readonly #death = Promise.withResolvers<VmDeath>();
   isPaused = false;
   isDetached = false;
   /** False: the agent answers nothing any more */
   isAnswering = true;
 
-  constructor(dir: string, record: MachineRecord, memory: FakeMemory, onEnd: () => void) {
+  constructor(
+    dir: string,
+    of: { record: MachineRecord; memory: FakeMemory; startRun: StartFakeRun; onEnd: () => void },
+  ) {
     this.#dir = dir;
-    this.record = record;
-    this.memory = memory;
-    this.#onEnd = onEnd;
+    this.record = of.record;
+    this.memory = of.memory;
+    this.#startRun = of.startRun;
+    this.#onEnd = of.onEnd;
   }
 
   get died(): Promise<VmDeath> {
@@ -137,7 +148,7 @@ export class FakeMachine implements Machine {
 
   startRun(command: RunCommand, signal: AbortSignal): RunHandle {
     this.#mustAnswer();
-    return startHostRun(command, (path) => this.#hostPath(path), signal);
+    return this.#startRun(command, (path) => this.#hostPath(path), signal);
   }
 
   async putFile(path: string, content: Uint8Array): Promise<void> {
@@ -207,7 +218,9 @@ export class FakeMachine implements Machine {
   }
 
   #hostPath(path: string): string {
-    return join(this.#dir, path);
+    const inside = join(this.#dir, path);
+    if (!inside.startsWith(`${this.#dir}/`)) throw refusal("bad_path");
+    return inside;
   }
 
   #mustAnswer(): void {

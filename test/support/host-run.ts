@@ -57,7 +57,8 @@ export function startHostRun(
   };
 }
 
-function endOf(exitCode: number | null, stdout: Uint8Array, stderr: Uint8Array): CommandEnd {
+/** How a run ended that printed this; without an exit code it was killed. */
+export function endOf(exitCode: number | null, stdout: Uint8Array, stderr: Uint8Array): CommandEnd {
   const exit: ExitReply = {
     exit_code: exitCode,
     signal: exitCode === null ? 9 : null,

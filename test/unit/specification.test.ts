@@ -32,7 +32,10 @@ function problem({ promise, proof }: Promised, textOf: (path: string) => string 
 }
 
 const files = new Map(
-  repositoryFiles("docs", "test", "native", "guest", "bench").map((file) => [file.path, file.text]),
+  repositoryFiles("docs", "test", "native", "guest", "bench", "scripts").map((file) => [
+    file.path,
+    file.text,
+  ]),
 );
 
 test("every promise names a test that exists, or admits that none does", () => {
