@@ -65,7 +65,7 @@ async function writeBundle(engine: FakeEngine, path: string): Promise<void> {
 }
 
 async function run(one: (typeof RUNS)[number], executable: string, randomSeed: string): Promise<SuiteCount> {
-  await using fake = await FakeEngine.open({ EPHEMERA_MAX_TASK_DEPTH: "5" }, startSilentRun);
+  await using fake = await FakeEngine.open({ IGN_ENGINE_MAX_VMS: "10000" }, startSilentRun);
   const path = (name: string) => fake.directory.join(name);
   const settings = `max-stream-events = ${STREAM_EVENTS}\n${one.settings(await seed(fake))}`;
   await Bun.write(path("schemathesis.toml"), settings);
