@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseJson } from "../base/parse-json.ts";
 import { AdapterError, DaemonError } from "./adapter-error.ts";
 import {
   createdFlockReply,
@@ -197,14 +198,4 @@ function flockPath(flockId: string): string {
 
 function toText(bytes: Uint8Array): string {
   return redactAgentTokens(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes));
-}
-
-/** Undefined, which JSON cannot express, when it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

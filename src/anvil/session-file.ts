@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import { acquireLock } from "../base/owned-lock.ts";
+import { parseJson } from "../base/parse-json.ts";
 import { AdapterError, sentenceOf } from "./adapter-error.ts";
 
 const FILE_MODE = 0o600;
@@ -69,13 +70,7 @@ function inUse(path: string, holder: string): AdapterError {
 
 /** Null when the text is something else. */
 function parseSessions(text: string): Map<string, string> | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const value = parseJson(text);
   if (!isRecord(value) || !isRecord(value["sessions"])) return null;
   const entries = Object.entries(value["sessions"]);
   const areSound = entries.every(([name, vmId]) => name !== "" && typeof vmId === "string" && vmId !== "");

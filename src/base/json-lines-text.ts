@@ -1,3 +1,4 @@
+import { parseJson } from "./parse-json.ts";
 /** What a file of one JSON object a line holds. */
 export interface JsonLinesContent {
   /** The first line's first */
@@ -14,12 +15,7 @@ export function parseJsonLines(text: string): JsonLinesContent {
 }
 
 function parseRecord(line: string): Record<string, unknown> | null {
-  try {
-    const record: unknown = JSON.parse(line);
-    const isObject = typeof record === "object" && record !== null && !Array.isArray(record);
-    return isObject ? (record as Record<string, unknown>) : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const record = parseJson(line);
+  const isObject = typeof record === "object" && record !== null && !Array.isArray(record);
+  return isObject ? (record as Record<string, unknown>) : null;
 }

@@ -1,6 +1,7 @@
 import { AdapterError, sentenceOf } from "../anvil/adapter-error.ts";
 import { redactAgentTokens } from "../anvil/redact-agent-tokens.ts";
 import { type DaemonRequest, sendRequest, startRequest } from "../anvil/send-request.ts";
+import { parseJson } from "../base/parse-json.ts";
 import type { Environment } from "../config/config.ts";
 import { type ConsoleOutput, print } from "./console-output.ts";
 import { ctlTarget } from "./ctl-target.ts";
@@ -39,7 +40,7 @@ export async function ctlCall(
   const { status, body } = await sendRequest(ctlTarget(env, token), toDaemonRequest(request, signal));
   const text = redactAgentTokens(new TextDecoder().decode(body)).trimEnd();
   if (status >= 300) return await fail(request, status, text, output);
-  await print(output.stdout, json ? text : view(parseJson(text)));
+  await print(output.stdout, json ? text : view(parseJson(text) ?? text));
   return EXIT.ok;
 }
 
@@ -54,7 +55,7 @@ export async function ctlFollow(
     if (response.status >= 300)
       return await fail(request, response.status, (await response.text()).trimEnd(), output);
     for await (const data of serverSentData(response.body ?? new ReadableStream())) {
-      await print(output.stdout, json ? data : wallLine(parseJson(data)));
+      await print(output.stdout, json ? data : wallLine(parseJson(data) ?? data));
     }
     return EXIT.ok;
   } catch (error) {
@@ -77,14 +78,4 @@ async function fail(
 ): Promise<ExitCode> {
   await print(stderr, `ignition-mcp: ${method} ${path} → HTTP ${status}: ${redactAgentTokens(text)}`);
   return EXIT.failed;
-}
-
-/** The text itself when it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return text;
-    throw error;
-  }
 }

@@ -4,6 +4,7 @@ import {
   JSONRPCMessageSchema,
   type RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+import { parseJson } from "../base/parse-json.ts";
 import type { Line } from "./line-splitter.ts";
 
 /** An answer to a line that is no message; the id is null when the line did not give it away. */
@@ -37,16 +38,6 @@ export function readMessage(line: Line, limitBytes: number): ReadLine | null {
     ? "Batches are not supported"
     : "The line is JSON but no JSON-RPC 2.0 message";
   return refuse(idOf(value), ErrorCode.InvalidRequest, `${why}. Send one JSON-RPC message a line.`);
-}
-
-/** Undefined, which JSON cannot express, when it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 function refuse(id: RequestId | null, code: number, message: string): ReadLine {

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { parseJson } from "../../../base/parse-json.ts";
 
 /** One message of a Town Wall, on the wire and on disk. */
 export const wallMessage = z
@@ -23,13 +24,8 @@ export function encodeMessage({ seq, timestamp, agent_id, body }: WallMessage): 
 
 /** Null for a line that is no message. */
 export function decodeMessage(line: Uint8Array): WallMessage | null {
-  try {
-    const parsed = wallMessage.safeParse(JSON.parse(Buffer.from(line).toString("utf8")));
-    return parsed.success ? parsed.data : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const parsed = wallMessage.safeParse(parseJson(Buffer.from(line).toString("utf8")));
+  return parsed.success ? parsed.data : null;
 }
 
 /** `ms` since 1970 as the wall writes it. */
