@@ -23,7 +23,7 @@ export class ServerGone extends Error {}
 export class RawClient implements AsyncDisposable {
   /** Lines of stdout that were no JSON-RPC message; must stay empty */
   readonly strayLines: string[] = [];
-  /** Messages that answer none of `request` and `start`, in the order they came */
+  /** Messages that answer none of `request` and `start`, in the order they came; `next` waits for one */
   readonly notifications: Message[] = [];
   stderr = "";
   readonly #process;
