@@ -5,6 +5,7 @@
 #include "boot/warm.h"
 #include "console.h"
 #include "loop.h"
+#include "probe.h"
 #include "reap.h"
 #include "run/cgroup.h"
 #include "run/spawn.h"
@@ -24,6 +25,7 @@
 static void serve_host(void) {
     init_system();
     spawn_init();
+    probe_init();
     warm_tools();
     loop_init();
     reap_init();
@@ -76,6 +78,7 @@ static int serve_test(int argc, char **argv) {
     if (cgroups != NULL && !cgroup_setup(cgroups))
         console_fatal(cgroups);
     spawn_init();
+    probe_init();
     loop_init();
     reap_init();
     if (!port_serve_test(fd))

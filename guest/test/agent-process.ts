@@ -10,6 +10,7 @@ export const type = {
   ping: 0x03,
   hold: 0x04,
   release: 0x05,
+  probe: 0x06,
   run: 0x10,
   command: 0x11,
   stdin: 0x12,

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { AgentProcess, encodeFrame, type } from "./agent-process.ts";
 import { outcome, parse, run, startRun } from "./agent-requests.ts";
 
@@ -82,4 +83,31 @@ test("a new connection ends the runs of the old one", async () => {
     `for i in $(seq 200); do [ -e /proc/${pid} ] || exit 0; sleep 0.02; done; exit 1`,
   );
   expect(gone.end).toMatchObject({ exit_code: 0 });
+});
+
+test("PROBE starts a program and sees its end, again and again, and leaves nothing behind", async () => {
+  await using agent = await AgentProcess.open();
+  for (let i = 0; i < 5; i++) {
+    const stream = agent.newStream();
+    agent.send(type.probe, stream);
+    expect(outcome(await agent.next(stream))).toEqual({ ok: true, answer: {} });
+  }
+  const { stdout } = await run(agent, `pgrep -P ${agent.pid} | wc -l`);
+  expect(stdout.toString().trim()).toBe("1");
+});
+
+test("PROBE says why no program could be started", async () => {
+  await using agent = await AgentProcess.open();
+  const probe = async () => {
+    const stream = agent.newStream();
+    agent.send(type.probe, stream);
+    return outcome(await agent.next(stream));
+  };
+  const directory = `/proc/${agent.pid}/fd`;
+  const program = readdirSync(directory).find((fd) => readlinkSync(`${directory}/${fd}`).includes("probe"));
+  // What is open for writing cannot be executed.
+  const fd = openSync(`${directory}/${program}`, "r+");
+  expect(await probe()).toMatchObject({ ok: false, answer: { code: "probe_failed", errno: "ETXTBSY" } });
+  closeSync(fd);
+  expect(await probe()).toMatchObject({ ok: true });
 });

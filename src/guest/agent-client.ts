@@ -5,6 +5,7 @@ import { VsockError } from "../vsock/vsock-error.ts";
 import { AgentError } from "./agent-error.ts";
 import {
   AGENT_PORT,
+  decodeDone,
   decodeJson,
   encodeJson,
   type HelloReply,
@@ -131,7 +132,7 @@ export class AgentClient implements Disposable {
    * direction; what is sent meanwhile waits for `release`.
    */
   async hold(): Promise<void> {
-    const held = this.request(Message.HOLD, {}, () => undefined, HOLD_DEADLINE_MS);
+    const held = this.request(Message.HOLD, {}, decodeDone, HOLD_DEADLINE_MS);
     this.#heldBack = [];
     try {
       await held;
@@ -146,7 +147,7 @@ export class AgentClient implements Disposable {
     const waiting = this.#heldBack;
     this.#heldBack = null;
     const body = { paused_us: Math.round(pausedUs) };
-    const released = this.request(Message.RELEASE, body, () => undefined, HOLD_DEADLINE_MS);
+    const released = this.request(Message.RELEASE, body, decodeDone, HOLD_DEADLINE_MS);
     released.catch(() => undefined);
     this.#heldBack = waiting;
     this.#sendHeldBack();

@@ -1,7 +1,7 @@
 /**
  * The agent's messages; docs/wire/agent.md is the authority.
  *
- *   host → agent   HELLO CLONED PING HOLD RELEASE · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
+ *   host → agent   HELLO CLONED PING HOLD RELEASE PROBE · RUN COMMAND STDIN STDIN_EOF KILL · PUT GET DATA CREDIT CANCEL
  *                  LISTEN OPEN EOF
  *   agent → host   OK ERROR · STDOUT STDERR REPORT EXIT · DATA CREDIT · ACCEPTED EOF
  */
@@ -27,6 +27,7 @@ export const Message = {
   PING: 0x03,
   HOLD: 0x04,
   RELEASE: 0x05,
+  PROBE: 0x06,
   RUN: 0x10,
   COMMAND: 0x11,
   STDIN: 0x12,
@@ -107,6 +108,8 @@ export const errorReply = z.object({
   message: z.string().max(4096),
 });
 
+/** Of requests whose answer says no more than that they were carried out */
+const doneReply = z.object({});
 export const getReply = z.object({ bytes: count, file_bytes: count });
 export const putReply = z.object({ bytes: count });
 
@@ -120,6 +123,11 @@ export function encodeJson(value: object): Uint8Array {
 /** Throws on bytes that are not UTF-8, not JSON, or not of the schema's shape. */
 export function decodeJson<T>(schema: z.ZodType<T>, payload: Uint8Array): T {
   return schema.parse(JSON.parse(decoder.decode(payload)));
+}
+
+/** Throws on bytes that are no JSON object. */
+export function decodeDone(payload: Uint8Array): void {
+  decodeJson(doneReply, payload);
 }
 
 export function encodeCredit(bytes: number): Uint8Array {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AgentClient } from "./agent-client.ts";
-import { Message } from "./agent-protocol.ts";
+import { decodeDone, Message } from "./agent-protocol.ts";
 
 const CLONED_DEADLINE_MS = 10_000;
 const HOST_NAME_SUFFIX_BYTES = 4;
@@ -32,5 +32,5 @@ export async function tellCloned(
     hostname: identity.hostname,
     machine_id: identity.machineId,
   };
-  await client.request(Message.CLONED, body, () => undefined, deadlineMs, signal);
+  await client.request(Message.CLONED, body, decodeDone, deadlineMs, signal);
 }

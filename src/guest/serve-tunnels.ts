@@ -1,5 +1,5 @@
 import type { AgentClient } from "./agent-client.ts";
-import { MAX_TUNNELS, Message } from "./agent-protocol.ts";
+import { decodeDone, MAX_TUNNELS, Message } from "./agent-protocol.ts";
 import { AgentTunnel } from "./agent-tunnel.ts";
 import { requireTunnels } from "./open-tunnel.ts";
 import type { AcceptStream } from "./stream-table.ts";
@@ -55,7 +55,7 @@ export async function serveTunnels(
 }
 
 async function listen(client: AgentClient, on: boolean, signal?: AbortSignal): Promise<void> {
-  await client.request(Message.LISTEN, { on }, () => undefined, LISTEN_DEADLINE_MS, signal);
+  await client.request(Message.LISTEN, { on }, decodeDone, LISTEN_DEADLINE_MS, signal);
 }
 
 async function handle(tunnel: AgentTunnel, handler: TunnelHandler): Promise<void> {

@@ -96,6 +96,7 @@ export class CloneSource implements AsyncDisposable {
     try {
       await serveEgress(vm, this.#config.egress, this.#log);
       vm.countCallsIn(this.#activity);
+      vm.exerciseSoon();
     } catch (error) {
       await vm[Symbol.asyncDispose]();
       throw error;

@@ -33,6 +33,7 @@ export async function cloneLasting(
     await loadState(vmm.qmp, base.paths.statePath, deadlines.restoreMs, signal);
     vm = new Vm(vmm, place.socketDir, originOf(base), deadlines);
     await vm.awaken(signal);
+    vm.exerciseSoon();
     return { vm, vmm };
   } catch (error) {
     await (vm ?? vmm)?.[Symbol.asyncDispose]();

@@ -10,7 +10,7 @@ export interface VmDeadlines {
   connectMs: number;
   /** The agent's answer to CLONED */
   clonedMs: number;
-  /** The run that shows that a clone can run a command */
+  /** The program that shows that a clone can start one */
   probeMs: number;
   /** What a run's end may be late, after its own deadline or a kill */
   exitGraceMs: number;

@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { within } from "../base/wait.ts";
+import { sleep, within } from "../base/wait.ts";
 import { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { type CloneIdentity, newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
 import { openTunnel } from "../guest/open-tunnel.ts";
-import { runCommand } from "../guest/run-command.ts";
+import { probeGuest } from "../guest/probe-guest.ts";
 import { type RunCommand, type RunHandle, startRun } from "../guest/run-handle.ts";
 import { serveTunnels, type TunnelHandler } from "../guest/serve-tunnels.ts";
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
@@ -21,11 +21,14 @@ import type { VmmHandle } from "./vmm.ts";
 
 /** A dying VMM closes the agent's socket first; its own end says more, and follows at once. */
 const VMM_END_GRACE_MS = 500;
+/** A run that follows its open within this time does not meet the exercise. */
+const EXERCISE_AFTER_MS = 50;
 const PANIC_LINE = "Kernel panic - not syncing";
-const PROBE: Omit<RunCommand, "timeoutMs"> = {
+const NO_OPERATION: RunCommand = {
   command: new TextEncoder().encode(":"),
   stdin: null,
   cwd: null,
+  timeoutMs: 10_000,
   maxOutputBytes: 0,
 };
 
@@ -50,6 +53,7 @@ export class Vm implements AsyncDisposable {
   /** The one under way, after all before it */
   #checkpoints: Promise<unknown> = Promise.resolve();
   #guestStopped = false;
+  #hasRun = false;
   #disposal: Promise<void> | null = null;
 
   constructor(
@@ -98,14 +102,25 @@ export class Vm implements AsyncDisposable {
     this.#agent ??= await this.#connect(signal);
     // One round trip for both: the agent is done with one frame before it takes the next.
     const told = tellCloned(this.#agent, this.identity, signal, this.#deadlines.clonedMs);
-    await Promise.all([resumed, told, this.#probe(signal)]);
+    const probed = probeGuest(this.#agent, this.#deadlines.probeMs, signal);
+    await Promise.all([resumed, told, probed]);
   }
 
   /** Warms the translator with what an open does, then stops the clone, so that it costs no CPU while it waits. */
   async exerciseAndPause(signal: AbortSignal): Promise<void> {
     await this.awaken(signal);
-    await this.#probe(signal);
     await this.#vmm.qmp.execute("stop");
+  }
+
+  /** Warms the translator with what a run does, in a moment, unless a run comes first. Nobody waits for it. */
+  exerciseSoon(): void {
+    // What goes wrong is told by the VM's death.
+    this.#exercise().catch(() => undefined);
+  }
+
+  async #exercise(): Promise<void> {
+    await sleep(EXERCISE_AFTER_MS, this.#ending.signal);
+    if (!this.#hasRun) await this.startRun(NO_OPERATION, this.#ending.signal).ended;
   }
 
   /** From now on, runs and transfers count as calls in flight. */
@@ -115,6 +130,7 @@ export class Vm implements AsyncDisposable {
 
   startRun(command: RunCommand, signal: AbortSignal): RunHandle {
     const run = startRun(this.#connected(), command, signal, this.#deadlines.exitGraceMs);
+    this.#hasRun = true;
     // Whoever started it hears of a failure from the run itself.
     this.#watched(run.ended).catch(() => undefined);
     return run;
@@ -198,14 +214,6 @@ export class Vm implements AsyncDisposable {
     );
   }
 
-  async #probe(signal: AbortSignal): Promise<void> {
-    const { probeMs, exitGraceMs } = this.#deadlines;
-    const probe = { ...PROBE, timeoutMs: probeMs };
-    const { exit } = await runCommand(this.#connected(), probe, signal, exitGraceMs);
-    if (exit.exit_code !== 0)
-      throw new VmError("clone_failed", "the clone cannot run a command: its probe failed");
-  }
-
   #connected(): AgentClient {
     if (this.#disposal) throw new VmError("closed", "the VM was ended");
     if (!this.#agent) throw new VmError("closed", "the VM is not awake");
@@ -225,7 +233,9 @@ export class Vm implements AsyncDisposable {
 
   /** A VMM that dies takes the agent's connection along, and its own end says more. */
   async #explainWaking(error: unknown): Promise<unknown> {
-    if (!(error instanceof AgentError) || error.code !== "agent_lost") return error;
+    if (!(error instanceof AgentError)) return error;
+    if (error.code === "agent_refused") return new VmError("clone_failed", wakingRefusal(error), error);
+    if (error.code !== "agent_lost") return error;
     const end = await within(this.#vmm.ended, VMM_END_GRACE_MS, "QEMU's end").catch(() => null);
     if (end === null) return error;
     const death = this.#stopCause() ?? { kind: "vmm_exited", end };
@@ -245,4 +255,9 @@ export class Vm implements AsyncDisposable {
   #die(death: VmDeath): void {
     if (!this.#disposal) this.#died.resolve(death);
   }
+}
+
+function wakingRefusal({ refusal, errno, message }: AgentError): string {
+  const what = refusal === "probe_failed" ? "cannot start a program" : "does not take its identity";
+  return `the clone ${what} (${errno ?? refusal}): ${message}`;
 }

@@ -18,6 +18,7 @@ export interface FakeAgentOptions {
   fault?: AgentFault;
   build?: string;
   refusesHold?: boolean;
+  refusesProbe?: boolean;
   /** How OPEN is refused; default: it is not */
   refusesOpen?: { code: string; errno: string };
   /** Of HELLO's answer */
@@ -180,8 +181,10 @@ export class FakeAgent implements Disposable {
   #answer(peer: Peer, frame: Frame): void {
     const { type, stream } = frame;
     if (type === Message.HOLD && this.#options.refusesHold) refuse(peer, frame, "refused", "EPERM");
+    else if (type === Message.PROBE && this.#options.refusesProbe)
+      refuse(peer, frame, "probe_failed", "EAGAIN");
     else if (type === Message.PING) peer.sendJson(Message.OK, stream, { monotonic_us: 1 });
-    else if ([Message.CLONED, Message.HOLD, Message.RELEASE].some((each) => each === type))
+    else if ([Message.CLONED, Message.PROBE, Message.HOLD, Message.RELEASE].some((each) => each === type))
       peer.sendJson(Message.OK, stream, {});
     else if (type === Message.LISTEN) peer.sendJson(Message.OK, stream, { port: 3128 });
     else if (type === Message.OPEN) this.#open(peer, frame);

@@ -22,8 +22,7 @@ export interface FakeQemuOptions {
   /** When a `slow_ok` comes after all, in `ms` */
   okAfterMs?: number;
   build?: string;
-  /** Status of the probe `:` */
-  probeStatus?: number;
+  refusesProbe?: boolean;
 }
 
 const [vmDir = "", json = "{}"] = process.argv.slice(2);
@@ -39,6 +38,7 @@ const agent = new FakeAgent({
   onRun: (run) => act(run),
   ...(options.fault && { fault: options.fault }),
   ...(options.build !== undefined && { build: options.build }),
+  ...(options.refusesProbe && { refusesProbe: true }),
 });
 const consoleSocket = await connect(CONSOLE_SOCKET, () => undefined);
 const qmpSocket = await connect(QMP_SOCKET, takeLines);
@@ -90,7 +90,7 @@ function obey({ execute, id }: { execute: string; id: number }): void {
 }
 
 const ACTIONS: Record<string, (run: FakeRun, argument: string | undefined) => unknown> = {
-  ":": (run) => run.exit({ exit_code: options.probeStatus ?? 0 }),
+  ":": (run) => run.exit(),
   echo: (run, text = "") => {
     run.stdout(text);
     run.exit({ stdout_bytes: text.length, stdout_head_bytes: text.length });

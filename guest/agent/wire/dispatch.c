@@ -2,6 +2,7 @@
 #include "../cloned.h"
 #include "../file/get.h"
 #include "../file/put.h"
+#include "../probe.h"
 #include "../run/run.h"
 #include "../tunnel/tunnels.h"
 #include "json.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static const char features[] = "run put get cloned stdin spool report hold tcp";
+static const char features[] = "run put get cloned stdin spool report hold tcp probe";
 
 // One request is parsed at a time, on one thread.
 static struct json_object request;
@@ -89,6 +90,9 @@ static void dispatch_request(struct link *link, const struct frame *frame) {
         link_release(link);
         release_answer(link, frame->stream, &request);
         break;
+    case FRAME_PROBE:
+        probe_answer(link, frame->stream);
+        break;
     case FRAME_LISTEN:
         tunnels_listen(link, frame->stream, &request);
         break;
@@ -118,6 +122,7 @@ void dispatch_frame(struct link *link, const struct frame *frame) {
     case FRAME_PING:
     case FRAME_HOLD:
     case FRAME_RELEASE:
+    case FRAME_PROBE:
     case FRAME_RUN:
     case FRAME_PUT:
     case FRAME_GET:

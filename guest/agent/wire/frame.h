@@ -19,6 +19,7 @@ enum frame_type {
     FRAME_PING = 0x03,
     FRAME_HOLD = 0x04,
     FRAME_RELEASE = 0x05,
+    FRAME_PROBE = 0x06,
     FRAME_RUN = 0x10,
     FRAME_COMMAND = 0x11,
     FRAME_STDIN = 0x12,

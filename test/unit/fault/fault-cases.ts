@@ -37,7 +37,7 @@ export const START_FAULTS: FaultCase[] = [
   agent("vmm_dies_mid_reply", "the clone ended while it woke: its VMM was killed (SIGKILL)"),
   agent("silent", "the agent did not answer in time", { clonedMs: MS }),
   { name: "another build", options: { build: "x" }, says: "the agent in the guest is build x" },
-  { name: "a probe that fails", options: { probeStatus: 1 }, says: "its probe failed" },
+  { name: "a probe that fails", options: { refusesProbe: true }, says: "cannot start a program" },
   vmm("no QMP greeting", { greeting: "nothing" }, "waiting for QEMU's greeting", { greetingMs: MS }),
   vmm("QMP garbage", { greeting: "garbage" }, "sent a line that is not JSON"),
   vmm("a QMP array", { greeting: "an_array" }, "sent a line that is no object"),

@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import type { AgentError } from "../../../src/guest/agent-error.ts";
 import { Message } from "../../../src/guest/agent-protocol.ts";
 import type { RunCommand } from "../../../src/guest/run-handle.ts";
+import { Activity } from "../../../src/vm/activity.ts";
+import type { Vm } from "../../../src/vm/vm.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
 import type { VmError } from "../../../src/vm/vm-error.ts";
 import { readProcess } from "../../support/processes.ts";
@@ -29,8 +31,8 @@ describe("waking", () => {
     const { stdout } = await vm.startRun(command("history"), NEVER).ended;
     const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
     expect(qmp).toEqual(["qmp_capabilities", "cont"]);
-    const { HELLO, CLONED, RUN, COMMAND } = Message;
-    expect(received).toEqual([HELLO, CLONED, RUN, COMMAND, RUN, COMMAND]);
+    const { HELLO, CLONED, PROBE, RUN, COMMAND } = Message;
+    expect(received).toEqual([HELLO, CLONED, PROBE, RUN, COMMAND]);
   });
 
   test("after an exercise and a pause tells it again, over the same connection", async () => {
@@ -42,7 +44,8 @@ describe("waking", () => {
     const { qmp, received } = JSON.parse(Buffer.from(stdout.head).toString());
     expect(qmp).toEqual(["qmp_capabilities", "cont", "stop", "cont"]);
     const count = (type: number) => received.filter((each: number) => each === type).length;
-    expect([count(Message.HELLO), count(Message.CLONED), count(Message.RUN)]).toEqual([1, 2, 4]);
+    const { HELLO, CLONED, PROBE, RUN } = Message;
+    expect([HELLO, CLONED, PROBE, RUN].map(count)).toEqual([1, 2, 2, 1]);
   });
 
   test("refuses an agent of another build than the base's", async () => {
@@ -55,8 +58,43 @@ describe("waking", () => {
 
   test("refuses a machine whose probe fails", async () => {
     using machine = new FakeMachine();
-    await using vm = await machine.startVm({ probeStatus: 127 });
-    expect(await rejection<VmError>(vm.awaken(NEVER))).toMatchObject({ code: "clone_failed" });
+    await using vm = await machine.startVm({ refusesProbe: true });
+    const error = await rejection<VmError>(vm.awaken(NEVER));
+    expect(error.code).toBe("clone_failed");
+    expect(error.message).toContain("cannot start a program (EAGAIN)");
+  });
+
+  const runsSeen = async (vm: Vm) => {
+    const { stdout } = await vm.startRun(command("history"), NEVER).ended;
+    const { received } = JSON.parse(Buffer.from(stdout.head).toString());
+    return received.filter((type: number) => type === Message.RUN).length;
+  };
+
+  test("is followed by a run that does nothing, for the translator, when no other comes first", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    const activity = new Activity();
+    vm.countCallsIn(activity);
+    const exercised = Promise.withResolvers<void>();
+    let hasBegun = false;
+    using _watch = activity.watch((isBusy) => {
+      if (isBusy) hasBegun = true;
+      else if (hasBegun) exercised.resolve();
+    });
+    vm.exerciseSoon();
+    await exercised.promise;
+    expect(await runsSeen(vm)).toBe(2);
+  });
+
+  test("is followed by no other run where one comes first, and not after its end", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    vm.exerciseSoon();
+    expect(await runsSeen(vm)).toBe(1);
+    await Bun.sleep(100);
+    expect(await runsSeen(vm)).toBe(2);
+    vm.exerciseSoon();
+    await vm[Symbol.asyncDispose]();
   });
 
   test("ends when the caller gives up, and the machine's end afterwards is no second failure", async () => {
