@@ -15,6 +15,7 @@ import { RuntimeAudit } from "./runtime-audit.ts";
 import { SessionStore } from "./session-store.ts";
 import { ANVIL_TOOLS } from "./tool-list.ts";
 
+const SHUTTING_DOWN = "the adapter is shutting down.";
 const TOOLS_BY_NAME = new Map(ANVIL_TOOLS.map((tool) => [tool.document.name, tool]));
 
 /** The 19 tools in front of one daemon. */
@@ -27,6 +28,7 @@ export class AnvilTools implements ToolService {
   readonly #audit: RuntimeAudit | null;
   readonly #log: Logger;
   readonly #end = new AbortController();
+  readonly #underWay = new Set<Promise<CallToolResult>>();
 
   private constructor(config: AdapterConfig, sessions: SessionStore, log: Logger) {
     this.#config = config;
@@ -46,16 +48,34 @@ export class AnvilTools implements ToolService {
     given: Readonly<Record<string, unknown>>,
     { signal }: CallContext,
   ): Promise<CallToolResult> {
+    if (this.#end.signal.aborted) return errorResult(SHUTTING_DOWN);
+    const ended = this.#answer(TOOLS_BY_NAME.get(name)!, given, signal);
+    this.#underWay.add(ended);
     try {
-      return jsonResult(await this.#perform(TOOLS_BY_NAME.get(name)!, given, signal));
-    } catch (error) {
-      return errorResult(this.#sentence(error));
+      return await ended;
+    } finally {
+      this.#underWay.delete(ended);
     }
   }
 
+  /** Ends the requests of calls under way, and waits for what those still have to do: undo, and write their record. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#end.abort(new Error("the adapter is shutting down."));
+    this.#end.abort(new Error(SHUTTING_DOWN));
+    await Promise.all(this.#underWay);
     await this.#sessions[Symbol.asyncDispose]();
+  }
+
+  /** Never rejects. */
+  async #answer(
+    tool: AnvilTool,
+    given: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<CallToolResult> {
+    try {
+      return jsonResult(await this.#perform(tool, given, signal));
+    } catch (error) {
+      return errorResult(this.#sentence(error));
+    }
   }
 
   async #perform(tool: AnvilTool, given: Readonly<Record<string, unknown>>, signal: AbortSignal) {

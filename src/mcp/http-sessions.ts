@@ -67,9 +67,8 @@ export class HttpSessions {
   }
 
   /** Ends sessions nobody uses, and those of clients whose token is no longer good. */
-  endStale(): void {
+  endStale(now = performance.now()): void {
     const { idleMs, isCurrent } = this.#options;
-    const now = performance.now();
     for (const [id, session] of this.#sessions) {
       if (!isCurrent(session.principal)) void this.end(id, "its token is no longer good");
       else if (session.idleMs(now) > idleMs && session.stake !== "runs") void this.end(id, "nobody used it");

@@ -23,7 +23,10 @@ afterEach(async () => {
   clearVariables();
   await daemon[Symbol.asyncDispose]();
 });
-afterAll(() => void Object.assign(process.env, before));
+afterAll(() => {
+  // An undefined one would be set to the text "undefined", for every file after this one
+  for (const [name, value] of Object.entries(before)) if (value !== undefined) process.env[name] = value;
+});
 
 async function ctl(...args: string[]) {
   const output = new CapturedOutput();

@@ -1,6 +1,7 @@
 /** The contract's table of failures, one test a row, and the like of them. Its rows on settings: test/unit/anvil/load-config.test.ts */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { eventually } from "../../support/eventually.ts";
 import { Adapter } from "./adapter.ts";
 import { AGENT_TOKEN, FakeDaemon } from "./fake-daemon.ts";
 
@@ -147,13 +148,12 @@ test("a delete that fails keeps the name", async () => {
 });
 
 test("a task that takes longer than its timeout fails, and the request ends", async () => {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  adapter.daemon.answer = () =>
-    new Promise<Response>((answer) => void ended.then(() => answer(new Response())));
+  void adapter.daemon.fallSilent();
   const text = await adapter.refusal("anvil_run_task", { vm_id: "vm-1", prompt: "x", timeout_seconds: 1 });
   expect(text).toContain("POST /vms/vm-1/tasks");
   expect(text).toEndWith("no answer within the deadline.");
-  resolve();
+  await eventually("the request to end", () => adapter.daemon.abandoned.length > 0);
+  expect(adapter.daemon.abandoned).toEqual(["POST /vms/vm-1/tasks"]);
 });
 
 test("the default timeout bounds a task whose caller gives none", async () => {

@@ -18,6 +18,8 @@ export const AGENT_TOKEN = "f00dfeed".repeat(8);
  */
 export class FakeDaemon implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
+  /** `METHOD path` of each request whose client left before it was answered */
+  readonly abandoned: string[] = [];
   answer: Answer = () => null;
   readonly #server;
   #made = 0;
@@ -59,7 +61,18 @@ export class FakeDaemon implements AsyncDisposable {
       body: await request.text(),
     };
     this.requests.push(seen);
+    request.signal.addEventListener("abort", () => this.abandoned.push(`${seen.method} ${seen.path}`));
     return (await this.answer(seen)) ?? this.#documented(seen, pathname);
+  }
+
+  /** From now on no request is answered. Resolves when the first of them is there. */
+  fallSilent(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.answer = () => {
+      resolve();
+      return new Promise(() => {});
+    };
+    return promise;
   }
 
   #documented(seen: SeenRequest, pathname: string): Response {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "../../support/eventually.ts";
 import { RawClient } from "../../support/raw-client.ts";
 import { StdioClient } from "../../support/stdio-client.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -91,43 +92,99 @@ test("names outlive the adapter, also one that was killed", async () => {
   expect(daemon.lines.at(-1)).toBe("GET /vms/vm-1/health");
 });
 
-test("the end of input ends a call in flight with an answer, the request, and the claim on the store", async () => {
-  await using daemon = new FakeDaemon();
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
-  daemon.answer = () => {
-    resolve();
-    return new Promise(() => {});
-  };
-  const env = environment({
-    ANVIL_DAEMON_URL: daemon.url,
-    ANVIL_MCP_SESSION_STORE: home.join("sessions.json"),
+/** A task that the daemon does not answer is under way. */
+async function startTask(daemon: FakeDaemon, env: Record<string, string>) {
+  const asked = daemon.fallSilent();
+  const client = new RawClient({
+    command: process.execPath,
+    args: [MAIN, "anvil"],
+    env: environment({ ANVIL_DAEMON_URL: daemon.url, ...env }),
   });
-  await using client = new RawClient({ command: process.execPath, args: [MAIN, "anvil"], env });
   await client.initialize();
   const { reply } = client.start("tools/call", {
     name: "anvil_run_task",
     arguments: { vm_id: "vm-1", prompt: "x" },
   });
   await asked;
+  return { client, reply };
+}
+
+test("the end of input ends a call in flight with an answer, the request, and the claim on the store", async () => {
+  await using daemon = new FakeDaemon();
+  const { client, reply } = await startTask(daemon, { ANVIL_MCP_SESSION_STORE: home.join("sessions.json") });
+  await using _ended = client;
   client.endInput();
   expect(JSON.stringify(await reply)).toContain("the adapter is shutting down.");
   expect(await client.exited()).toBe(0);
   expect(existsSync(home.join("sessions.json.lock"))).toBe(false);
+  await eventually("the request to end", () => daemon.abandoned.length > 0);
+  expect(daemon.abandoned).toEqual(["POST /vms/vm-1/tasks"]);
+});
+
+test.each(["the end of input", "SIGTERM"])(
+  "with an audit, %s lets a call in flight be recorded and answered",
+  async (end) => {
+    await using daemon = new FakeDaemon();
+    const { client, reply } = await startTask(daemon, {
+      ANVIL_MCP_AUDIT_LOG: home.join("audit.jsonl"),
+      ANVIL_MCP_TENANT_ID: "team-1",
+    });
+    await using _ended = client;
+    if (end === "SIGTERM") client.kill("SIGTERM");
+    else client.endInput();
+    expect(JSON.stringify(await reply)).toContain("the adapter is shutting down.");
+    expect(await client.exited()).toBe(0);
+    expect(JSON.parse(readFileSync(home.join("audit.jsonl"), "utf8"))).toMatchObject({
+      tool_name: "anvil_run_task",
+      vm_id: "vm-1",
+      result_code: "error",
+    });
+    expect(readdirSync(home.path)).toEqual(["audit.jsonl"]);
+  },
+);
+
+test("a VM without its name is deleted again, also when the input ends meanwhile", async () => {
+  await using daemon = new FakeDaemon();
+  const { promise: deleting, resolve } = Promise.withResolvers<void>();
+  const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>();
+  daemon.answer = async ({ method }) => {
+    if (method === "POST") mkdirSync(home.join("sessions.json"));
+    if (method !== "DELETE") return null;
+    resolve();
+    await mayEnd;
+    return null;
+  };
+  const env = environment({
+    ANVIL_DAEMON_URL: daemon.url,
+    ANVIL_MCP_SESSION_STORE: home.join("sessions.json"),
+    IGN_MCP_LOG: "info",
+  });
+  await using client = new RawClient({ command: process.execPath, args: [MAIN, "anvil"], env });
+  await client.initialize();
+  const { reply } = client.start("tools/call", {
+    name: "anvil_spawn_vm",
+    arguments: { session_name: "work" },
+  });
+  await deleting;
+  client.endInput();
+  await client.stderrHas("shutting down");
+  end();
+  expect(JSON.stringify(await reply)).toContain("was deleted again");
+  expect(await client.exited()).toBe(0);
+  expect(daemon.abandoned).toEqual([]);
 });
 
 test("a call that is cancelled ends its request", async () => {
   await using daemon = new FakeDaemon();
-  const { promise: asked, resolve } = Promise.withResolvers<void>();
-  daemon.answer = () => {
-    resolve();
-    return new Promise(() => {});
-  };
+  const asked = daemon.fallSilent();
   await using server = await connect({ ANVIL_DAEMON_URL: daemon.url });
   const cancel = new AbortController();
   const call = server.call("anvil_run_task", { vm_id: "vm-1", prompt: "x" }, { signal: cancel.signal });
   await asked;
   cancel.abort();
   await expect(call).rejects.toThrow();
+  await eventually("the request to end", () => daemon.abandoned.length > 0);
+  expect(daemon.abandoned).toEqual(["POST /vms/vm-1/tasks"]);
   daemon.answer = () => null;
   await server.callOk("anvil_get_vm_health", { vm_id: "vm-1" });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { HttpFixture, request } from "../../support/http-fixture.ts";
+import { HttpFixture, OPENED, request } from "../../support/http-fixture.ts";
 import { RawHttp } from "../../support/raw-http.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
@@ -90,12 +90,15 @@ test("sessions end when their client's token is taken away", async () => {
   await using server = await HttpFixture.start({ env: { IGN_MCP_HTTP_TOKENS_FILE: path } });
   const ann = await server.client({ authorization: "Bearer token-of-ann" });
   const bob = await server.client({ authorization: "Bearer token-of-bob" });
+  const streams = [await ann.send("GET"), await bob.send("GET")] as const;
   writeFileSync(path, "ann:new-token-of-ann\n");
   server.tokens.reload();
   server.sessions.endStale();
   expect((await ann.send("POST", LIST)).status).toBe(401);
   expect((await bob.send("POST", LIST)).status).toBe(401);
+  expect(await streams[1].text()).toBe(OPENED); // its session ended, and with it the stream
   const renewed = await ann.send("POST", LIST, { authorization: "Bearer new-token-of-ann" });
   expect(renewed.status).toBe(200); // a client that renews its token keeps its session
   await renewed.text();
+  await streams[0].body?.cancel();
 });

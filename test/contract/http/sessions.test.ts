@@ -80,13 +80,17 @@ test("DELETE ends the streams of its session", async () => {
   expect(String(await call)).toContain("no answer");
 });
 
+/** Later than any session here may stay unused */
+const later = () => performance.now() + 3_600_000;
+
 test("an unused session ends with what it opened, unless a stream is open", async () => {
   const sessions = new FakeSessions();
-  await using server = await startForTwo({ IGN_MCP_HTTP_IDLE_SECS: "1" }, sessions);
+  await using server = await startForTwo({}, sessions);
   const listening = await server.client(ANN);
   const stream = await listening.send("GET");
   const unused = await server.client(BOB);
   await unused.open();
+  server.sessions.endStale(later());
   await eventually("the unused session's VM session to be closed", () => sessions.list().length === 0);
   expect((await unused.send("POST", LIST)).status).toBe(404);
   expect((await listening.send("POST", LIST)).status).toBe(200);
@@ -95,15 +99,24 @@ test("an unused session ends with what it opened, unless a stream is open", asyn
 
 test("a session whose run goes on does not end", async () => {
   const sessions = new FakeSessions();
-  await using server = await startForTwo({ IGN_MCP_HTTP_IDLE_SECS: "1" }, sessions);
+  await using server = await startForTwo({}, sessions);
   const other = await server.client(BOB);
   await other.open();
   const ann = await server.client(ANN);
   const busy = await ann.open(); // FakeSessions reports runs in all but its first session
+  server.sessions.endStale(later());
   await eventually("the session without a run to end", () => sessions.list().length === 1);
   expect(sessions.list()[0]!.sessionId).toBe(busy);
   expect((await ann.send("POST", LIST)).status).toBe(200);
 });
+
+test("unused sessions are looked for while the server runs", async () => {
+  await using server = await startForTwo({ IGN_MCP_HTTP_IDLE_SECS: "1" });
+  const unused = await server.client(ANN);
+  // Each look is a use, so there is more than the idle time between them
+  do await Bun.sleep(2000);
+  while ((await unused.send("POST", LIST)).status !== 404);
+}, 30_000);
 
 test("beyond the cap no session begins until one ends", async () => {
   await using server = await startForTwo({ IGN_MCP_HTTP_MAX_CLIENTS: "2" });
