@@ -1,4 +1,6 @@
 import { AdapterError } from "./adapter-error.ts";
+import { Deadline } from "./deadline.ts";
+import { requestLimitMs } from "./request-limit.ts";
 
 const MAX_BODY_BYTES = 64 * 1_048_576;
 
@@ -42,21 +44,31 @@ export async function startRequest(target: DaemonTarget, request: DaemonRequest)
   }
 }
 
-/** The same, with the whole body. Throws `AdapterError` when there is no answer or it is cut short. */
+/** The same, with the whole body, in time. Throws `AdapterError` when there is no answer or it is cut short. */
 export async function sendRequest(
   target: DaemonTarget,
   request: DaemonRequest,
 ): Promise<{ status: number; body: Uint8Array }> {
-  const response = await startRequest(target, request);
+  const limitMs = requestLimitMs(request);
+  using deadline = new Deadline(
+    limitMs,
+    `no answer within ${limitMs / 1000} s, which is longer than a daemon takes. Look whether it hangs.`,
+  );
+  const bounded = { ...request, signal: AbortSignal.any([request.signal, deadline.signal]) };
+  const response = await startRequest(target, bounded);
   try {
     return { status: response.status, body: await readBounded(response, request) };
   } catch (error) {
     if (error instanceof AdapterError) throw error;
-    throw describeFailure(target, request, error);
+    throw describeFailure(target, bounded, error);
   }
 }
 
-async function readBounded(response: Response, { method, path }: DaemonRequest): Promise<Uint8Array> {
+/** The body of an answer, unless it is too long. */
+export async function readBounded(
+  response: Response,
+  { method, path }: Pick<DaemonRequest, "method" | "path">,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of response.body ?? []) {
@@ -85,8 +97,6 @@ function describeFailure(target: DaemonTarget, request: DaemonRequest, error: un
 function causeOf(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) {
     const reason: unknown = signal.reason;
-    if (reason instanceof DOMException && reason.name === "TimeoutError")
-      return "no answer within the deadline.";
     return reason instanceof Error && reason.message !== "" ? reason.message : "the call was cancelled.";
   }
   const { code, message } = error as NodeJS.ErrnoException;

@@ -1,12 +1,19 @@
 import { AdapterError, sentenceOf } from "../anvil/adapter-error.ts";
 import { redactAgentTokens } from "../anvil/redact-agent-tokens.ts";
-import { type DaemonRequest, sendRequest, startRequest } from "../anvil/send-request.ts";
+import {
+  type DaemonRequest,
+  type DaemonTarget,
+  readBounded,
+  sendRequest,
+  startRequest,
+} from "../anvil/send-request.ts";
 import { parseJson } from "../base/parse-json.ts";
 import type { Environment } from "../config/config.ts";
-import { type ConsoleOutput, print } from "./console-output.ts";
+import { type ConsoleOutput, complain, print, ReaderGone } from "./console-output.ts";
 import { ctlTarget } from "./ctl-target.ts";
 import { type View, wallLine } from "./ctl-view.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { printable } from "./printable.ts";
 import { serverSentData } from "./server-sent-data.ts";
 
 /** What every ctl command takes. */
@@ -37,10 +44,14 @@ export async function ctlCall(
   { json, token }: CtlOptions,
   { env, output, signal }: CtlContext,
 ): Promise<ExitCode> {
-  const { status, body } = await sendRequest(ctlTarget(env, token), toDaemonRequest(request, signal));
-  const text = redactAgentTokens(new TextDecoder().decode(body)).trimEnd();
+  const target = ctlTarget(env, token);
+  const { status, body } = await sendRequest(target, toDaemonRequest(request, signal));
+  const text = toText(body);
   if (status >= 300) return await fail(request, status, text, output);
-  await print(output.stdout, json ? text : view(parseJson(text) ?? text));
+  const answer = parseJson(text);
+  const shown = view(answer === undefined ? text : answer);
+  if (shown === null) throw notAsDocumented(request, target);
+  await print(output.stdout, json ? text : shown);
   return EXIT.ok;
 }
 
@@ -50,16 +61,21 @@ export async function ctlFollow(
   { json, token }: CtlOptions,
   { env, output, signal }: CtlContext,
 ): Promise<ExitCode> {
-  const response = await startRequest(ctlTarget(env, token), toDaemonRequest(request, signal));
+  const target = ctlTarget(env, token);
+  const response = await startRequest(target, toDaemonRequest(request, signal));
   try {
     if (response.status >= 300)
-      return await fail(request, response.status, (await response.text()).trimEnd(), output);
+      return await fail(request, response.status, toText(await readBounded(response, request)), output);
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+      throw notAsDocumented(request, target);
     for await (const data of serverSentData(response.body ?? new ReadableStream())) {
-      await print(output.stdout, json ? data : wallLine(parseJson(data) ?? data));
+      const line = wallLine(parseJson(data));
+      if (line === null) throw notAsDocumented(request, target);
+      await print(output.stdout, json ? data : line);
     }
     return EXIT.ok;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EPIPE") return EXIT.ok;
+    if (error instanceof ReaderGone || error instanceof AdapterError) throw error;
     const broken = `the stream of ${request.method} ${request.path} broke off: ${sentenceOf(error)}`;
     throw new AdapterError("daemon_unreachable", broken, error);
   }
@@ -74,8 +90,19 @@ async function fail(
   { method, path }: CtlRequest,
   status: number,
   text: string,
-  { stderr }: ConsoleOutput,
+  output: ConsoleOutput,
 ): Promise<ExitCode> {
-  await print(stderr, `ignition-mcp: ${method} ${path} → HTTP ${status}: ${redactAgentTokens(text)}`);
+  await complain(output, `${method} ${path} → HTTP ${status}: ${printable(text)}`);
   return EXIT.failed;
+}
+
+function notAsDocumented({ method, path }: CtlRequest, { baseUrl, socketPath }: DaemonTarget): AdapterError {
+  return new AdapterError(
+    "bad_reply",
+    `${socketPath ?? baseUrl} answered ${method} ${path}, but not as documented. Check that EPHEMERA_CTL_URL leads to an ignition-mcp daemon.`,
+  );
+}
+
+function toText(body: Uint8Array): string {
+  return redactAgentTokens(new TextDecoder().decode(body)).trimEnd();
 }

@@ -3,7 +3,7 @@ import type { CtlOptions } from "./ctl-call.ts";
 import { type CtlParts, ctlCommand, perform, queryOf } from "./ctl-command.ts";
 import { addFlockCommands } from "./ctl-flock-commands.ts";
 import { addSnapshotCommands } from "./ctl-snapshot-commands.ts";
-import { tableView } from "./ctl-view.ts";
+import { metricsView, tableView } from "./ctl-view.ts";
 import { addVmCommands } from "./ctl-vm-commands.ts";
 
 const MAX_AUDIT_RECORDS = 1000;
@@ -46,7 +46,9 @@ export function addCtlCommands(program: Command, parts: CtlParts): void {
     });
   ctlCommand(ctl, "metrics", "print the daemon's metrics, or with --json those of each VM").action(
     (options: CtlOptions) =>
-      perform({ method: "GET", path: options.json ? "/metrics/vms" : "/metrics" }, String, options, parts),
+      options.json
+        ? perform({ method: "GET", path: "/metrics/vms" }, tableView("No VMs."), options, parts)
+        : perform({ method: "GET", path: "/metrics" }, metricsView, options, parts),
   );
 }
 

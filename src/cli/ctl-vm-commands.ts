@@ -42,7 +42,7 @@ export function addVmCommands(ctl: Command, parts: CtlParts): void {
   addPlain("stop", "ask the VM's agent to stop", "POST", "stop");
   addPlain("stats", "what a VM uses", "GET", "stats");
   ctlCommand(vm, "task", "run a prompt in a VM and print its output", "<id>")
-    .argument("<prompt...>", "its words; a single - for stdin")
+    .argument("<prompt...>", "its words, after a -- when one begins with -; a single - for stdin")
     .action(async (id: string, words: string[], options: CtlOptions) => {
       const prompt = words.length === 1 && words[0] === "-" ? await Bun.stdin.text() : words.join(" ");
       const request = { method: "POST", path: pathOf("vms", id, "tasks"), body: { prompt } } as const;

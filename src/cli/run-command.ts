@@ -2,7 +2,7 @@ import { CommanderError } from "commander";
 import { Fault } from "../base/fault.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { BaseActions } from "./base-commands.ts";
-import { type ConsoleOutput, print } from "./console-output.ts";
+import { type ConsoleOutput, complain, ReaderGone } from "./console-output.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { loadBaseActions } from "./load-base-actions.ts";
 import { createProgram } from "./program.ts";
@@ -36,13 +36,15 @@ export async function runCommand(
   }
 }
 
-async function explain(error: unknown, { stderr }: ConsoleOutput): Promise<ExitCode> {
+async function explain(error: unknown, output: ConsoleOutput): Promise<ExitCode> {
+  if (error instanceof ReaderGone) return EXIT.ok;
   // commander has printed its own message
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof Fault) {
-    await print(stderr, `ignition-mcp: ${error.message}`);
+    await complain(output, error.message);
     return error instanceof ConfigError ? EXIT.badConfig : EXIT.failed;
   }
-  await print(stderr, `ignition-mcp: a bug: ${error instanceof Error ? error.stack : String(error)}`);
+  // Some of the runtime's errors have no stack
+  await complain(output, `a bug: ${(error instanceof Error && error.stack) || String(error)}`);
   return EXIT.bug;
 }

@@ -1,4 +1,5 @@
 import { defineAnvilTool, resolveVm } from "../anvil-tool.ts";
+import { Deadline } from "../deadline.ts";
 import { VM_IDENTITY } from "../fields.ts";
 import { prompt, taskTimeoutMs } from "../input-rules.ts";
 import { RAW_OUTPUT } from "../output-schemas.ts";
@@ -21,10 +22,16 @@ export const runTask = defineAnvilTool({
   operation: "POST /vms/{vm_id}/tasks",
   async perform(given, call) {
     const text = prompt(given.prompt);
-    const timeoutMs = taskTimeoutMs(given.timeout_seconds) ?? call.defaultTimeoutMs;
+    const ownMs = taskTimeoutMs(given.timeout_seconds);
+    const limitMs = ownMs ?? call.defaultTimeoutMs;
+    const origin = ownMs === null ? "default_timeout_seconds" : "timeout_seconds";
     const subject = await resolveVm(given, call);
     return await call.audit.around(subject, async () => {
-      const signal = AbortSignal.any([call.signal, AbortSignal.timeout(timeoutMs)]);
+      using deadline = new Deadline(
+        limitMs,
+        `no answer within ${limitMs / 1000} s (${origin}). The request was given up, which ends its task.`,
+      );
+      const signal = AbortSignal.any([call.signal, deadline.signal]);
       return await call.daemon.runTask(subject.vmId, text, signal);
     });
   },

@@ -1,5 +1,6 @@
 import { AdapterError, sentenceOf } from "../adapter-error.ts";
 import { type AnvilCall, defineAnvilTool } from "../anvil-tool.ts";
+import { Deadline } from "../deadline.ts";
 import { EGRESS_POLICY, NEW_SESSION_NAME, TENANT_ID } from "../fields.ts";
 import { egressPolicy, trimmed } from "../input-rules.ts";
 import { VM_OUTPUT } from "../output-schemas.ts";
@@ -44,7 +45,8 @@ async function bindOrDelete(
   try {
     await sessions.bind(sessionName, vmId);
   } catch (error) {
-    const end = await daemon.deleteVm(vmId, AbortSignal.timeout(CLEANUP_MS)).then(
+    using deadline = new Deadline(CLEANUP_MS, `no answer within ${CLEANUP_MS / 1000} s`);
+    const end = await daemon.deleteVm(vmId, deadline.signal).then(
       () => `VM ${JSON.stringify(vmId)} was deleted again`,
       (failure: unknown) =>
         `VM ${JSON.stringify(vmId)} could not be deleted (${sentenceOf(failure)}); delete it with anvil_delete_vm`,

@@ -1,11 +1,13 @@
 /** `ignition-mcp ctl` against a fake daemon. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { EXIT } from "../../../src/cli/exit-codes.ts";
 import { runCommand } from "../../../src/cli/run-command.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 import { CapturedOutput } from "../../unit/cli/captured-output.ts";
 import { AGENT_TOKEN, FakeDaemon } from "./fake-daemon.ts";
 
+const MAIN = join(import.meta.dir, "../../../src/main.ts");
 const VARIABLES = ["EPHEMERA_CTL_URL", "EPHEMERA_CTL_TOKEN", "EPHEMERA_API_TOKEN"];
 const before = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
 let daemon: FakeDaemon;
@@ -99,8 +101,16 @@ const COMMANDS: [args: string[], request: string, body: unknown][] = [
   [["metrics", "--json"], "GET /metrics/vms", null],
 ];
 
+/** The least that each command can take for its answer. */
+function fittingAnswer(method: string, path: string): Response {
+  const route = `${method} ${path}`;
+  if (route === "GET /metrics") return new Response("# HELP a b\n");
+  if (/^GET .*\/(vms|flocks|snapshots|audit|forwards|history)(\?|$)/.test(route)) return Response.json([]);
+  return Response.json({ output: "", body: "", agents: [], results: {} });
+}
+
 test.each(COMMANDS)("%j asks %s", async (args, request, body) => {
-  daemon.answer = () => Response.json({ ok: true });
+  daemon.answer = ({ method, path }) => fittingAnswer(method, path);
   expect(await ctl(...args)).toMatchObject({ code: EXIT.ok, err: "" });
   expect(daemon.lines).toEqual([request]);
   expect(daemon.last.body === "" ? null : JSON.parse(daemon.last.body)).toEqual(body);
@@ -198,11 +208,59 @@ describe("a token", () => {
   });
 });
 
+const SHOWN = COMMANDS.filter(([args]) => !args.includes("--json"));
+
+describe.each([
+  ["an object of something else", "[{}]", '{"hello":"not a list"}'],
+  ["a page", "<!doctype html><p>It works!", "<!doctype html><p>It works!"],
+])("%s instead of the documented answer", (_name, insteadOfRecord, insteadOfList) => {
+  test.each(SHOWN)("is not taken for one by %j", async (args, request) => {
+    const fitting = fittingAnswer(...(request.split(" ") as [string, string]));
+    const isRecord = (await fitting.text()).startsWith("{");
+    daemon.answer = () => new Response(isRecord ? insteadOfRecord : insteadOfList);
+    const err = `ignition-mcp: ${daemon.url} answered ${request}, but not as documented. Check that EPHEMERA_CTL_URL leads to an ignition-mcp daemon.\n`;
+    expect(await ctl(...args)).toEqual({ code: EXIT.failed, out: "", err });
+    expect(await ctl(...args, "--json")).toMatchObject({ code: EXIT.failed, out: "" });
+  });
+
+  test("is not taken for a wall to follow", async () => {
+    daemon.answer = () => new Response(insteadOfList);
+    const { code, err } = await ctl("flock", "wall", "f");
+    expect(code).toBe(EXIT.failed);
+    expect(err).toContain("answered GET /flocks/f/wall, but not as documented");
+  });
+});
+
+test("null is an empty list, as some daemons write it", async () => {
+  daemon.answer = () => Response.json(null);
+  expect((await ctl("flock", "ls")).out).toBe("No flocks.\n");
+});
+
+test("what a task is given may look like options after a --", async () => {
+  expect(await ctl("vm", "task", "vm-1", "--", "ls", "-la")).toMatchObject({ code: EXIT.ok });
+  expect(JSON.parse(daemon.last.body)).toEqual({ prompt: "ls -la" });
+});
+
+test("a reader that leaves early ends it with 0 and without a word", async () => {
+  daemon.answer = () => Response.json({ output: "x".repeat(1_048_576) });
+  const child = Bun.spawn([process.execPath, MAIN, "ctl", "vm", "task", "vm-1", "x"], {
+    env: { PATH: process.env["PATH"]!, EPHEMERA_CTL_URL: daemon.url },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const reader = child.stdout.getReader();
+  await reader.read();
+  await reader.cancel();
+  expect([await child.exited, await child.stderr.text()]).toEqual([EXIT.ok, ""]);
+});
+
 test("an answer of 300 and more ends with 1 and is told in one line", async () => {
   daemon.answer = () => new Response("VM not found\n", { status: 404 });
   const line = "ignition-mcp: DELETE /vms/vm-9 → HTTP 404: VM not found\n";
   expect(await ctl("vm", "rm", "vm-9")).toEqual({ code: EXIT.failed, out: "", err: line });
   expect(await ctl("vm", "rm", "vm-9", "--json")).toEqual({ code: EXIT.failed, out: "", err: line });
+  daemon.answer = () => new Response("\u001b[2Jgone\u009b\n", { status: 410 });
+  expect((await ctl("vm", "rm", "vm-9")).err).toEndWith("HTTP 410: \ufffd[2Jgone\ufffd\n");
+  daemon.answer = () => new Response("VM not found\n", { status: 404 });
   expect(await ctl("flock", "wall", "f")).toMatchObject({
     code: EXIT.failed,
     err: "ignition-mcp: GET /flocks/f/wall → HTTP 404: VM not found\n",

@@ -82,6 +82,13 @@ test("a bug is told as one and ends with 70", async () => {
   expect(err).toContain("a bug: TypeError: boom");
 });
 
+test("a bug without a stack, as some of the runtime's errors are, is told by its message", async () => {
+  const bare = new Error("boom");
+  delete bare.stack;
+  const { err } = await invokeWith({ listBases: () => Promise.reject(bare) }, "base", "ls");
+  expect(err).toBe("ignition-mcp: a bug: Error: boom\n");
+});
+
 test("Ctrl-C during a build aborts it and ends with 130", async () => {
   const buildBase: BaseActions["buildBase"] = (_config, { signal }) =>
     new Promise((_resolve, reject) => {
