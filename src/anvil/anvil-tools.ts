@@ -27,20 +27,31 @@ export class AnvilTools implements ToolService {
   readonly #sessions: SessionStore;
   readonly #audit: RuntimeAudit | null;
   readonly #log: Logger;
-  readonly #end = new AbortController();
+  readonly #end: AbortController;
   readonly #underWay = new Set<Promise<CallToolResult>>();
 
-  private constructor(config: AdapterConfig, sessions: SessionStore, log: Logger) {
+  private constructor(
+    config: AdapterConfig,
+    sessions: SessionStore,
+    audit: RuntimeAudit | null,
+    end: AbortController,
+    log: Logger,
+  ) {
     this.#config = config;
     this.#daemon = new DaemonClient({ baseUrl: config.daemonUrl, token: config.apiToken });
     this.#sessions = sessions;
-    this.#audit = config.auditLogPath === null ? null : new RuntimeAudit(config.auditLogPath);
+    this.#audit = audit;
+    this.#end = end;
     this.#log = log;
   }
 
-  /** Rejects when the alias store cannot be read or belongs to another process. The daemon need not run yet. */
+  /** Rejects when the alias store cannot be read or the audit not be written. The daemon need not run yet. */
   static async open(config: AdapterConfig, log: Logger): Promise<AnvilTools> {
-    return new AnvilTools(config, await SessionStore.open(config.sessionStorePath), log);
+    const end = new AbortController();
+    const audit = config.auditLogPath === null ? null : new RuntimeAudit(config.auditLogPath);
+    await audit?.check();
+    const sessions = await SessionStore.open(config.sessionStorePath, end.signal);
+    return new AnvilTools(config, sessions, audit, end, log);
   }
 
   async call(

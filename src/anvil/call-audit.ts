@@ -6,6 +6,8 @@ import type { RuntimeAudit } from "./runtime-audit.ts";
 export interface AuditSubject {
   vmId?: string;
   sessionAlias?: string;
+  /** What was made other than the VM, such as `flock "flock-1"`: for the sentence of an error, and in no record */
+  made?: string;
 }
 
 /** Writes down how one call of a tool ended. */
@@ -42,7 +44,8 @@ export class CallAudit {
       await this.#append(subject, { result_code: "success" });
     } catch (error) {
       const about = subject.vmId ? ` for VM ${JSON.stringify(subject.vmId)}` : "";
-      const text = `${this.#tool.operation} succeeded${about}, but could not be recorded: ${sentenceOf(error)}`;
+      const made = subject.made ? ` and made ${subject.made}` : "";
+      const text = `${this.#tool.operation} succeeded${about}${made}, but could not be recorded: ${sentenceOf(error)}`;
       throw new AdapterError("audit", text, error);
     }
   }

@@ -36,5 +36,5 @@ export const FLOCK_TASK = { type: "string", description: "What the flock is to d
 export const FLOCK_ROLES = {
   type: "array",
   items: { type: "string" },
-  description: "One role for each agent, 1 to 20; a role is also its VM's profile",
+  description: "One role for each agent, 1 to 20; its VM gets the profile of that name, if there is one",
 } as const;

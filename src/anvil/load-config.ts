@@ -19,6 +19,7 @@ import {
 const PREFIX = "ANVIL_MCP_";
 const DEFAULT_CONFIG_PATH = "configs/anvil-mcp.yaml";
 const MAX_TIMEOUT_S = 86_400;
+const PATHS: readonly SettingName[] = ["session_store_path", "audit_log_path"];
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /**
@@ -28,8 +29,10 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 export function loadAdapterConfig(env: Environment): AdapterConfig {
   const problems = unknownVariables(env);
   const { foundFilePath, settings: written } = fileSettings(env);
-  const settings = { ...written, ...environmentSettings(env) };
+  const given = environmentSettings(env);
+  const settings = { ...written, ...given };
   problems.push(...settingProblems(settings), ...routerProblems(settings));
+  if (foundFilePath !== null) problems.push(...foundFileProblems(written, given));
   if (problems.length > 0) throw new ConfigError(problems);
   const text = (name: SettingName) => settings[name]?.text || null;
   const path = (name: SettingName) => (text(name) === null ? null : resolve(text(name)!));
@@ -43,6 +46,23 @@ export function loadAdapterConfig(env: Environment): AdapterConfig {
     defaultTenantId: text("default_tenant_id"),
     auditLogPath: path("audit_log_path"),
   };
+}
+
+/**
+ * What a file that merely lies in the current directory may not decide: a cloned project could bring it along. One that
+ * is named may.
+ */
+function foundFileProblems(written: Settings, given: Settings): string[] {
+  const decides = (name: SettingName) => Boolean(written[name]?.text) && !given[name];
+  const nextStep = `If that file is yours, name it in ${CONFIG_VARIABLE}.`;
+  const problems = PATHS.filter(decides).map(
+    (name) => `${written[name]!.origin} would decide where the adapter writes. ${nextStep}`,
+  );
+  if (given.api_token && decides("daemon_url"))
+    problems.push(
+      `${written.daemon_url!.origin} would decide where ${given.api_token.origin} goes. ${nextStep}`,
+    );
+  return problems;
 }
 
 function fileSettings(env: Environment): { foundFilePath: string | null; settings: Settings } {
@@ -78,6 +98,8 @@ const RULES: Partial<Record<SettingName, (text: string) => string | null>> = {
       ? null
       : `be a whole number of seconds from 1 to ${MAX_TIMEOUT_S}`,
   default_tenant_id: (text) => (text === "" || isTenantId(text) ? null : `be ${TENANT_ID_RULE}`),
+  session_store_path: pathProblem,
+  audit_log_path: pathProblem,
   cross_host_flock_create_mode: (text) =>
     text === "" || text === "members_only" ? null : "be empty or members_only",
   reconcile_interval: (text) => {
@@ -86,6 +108,11 @@ const RULES: Partial<Record<SettingName, (text: string) => string | null>> = {
     return ms !== null && ms >= 0 ? null : 'be a duration such as 60s or 1m30s, or 0 for "off"';
   },
 };
+
+/** Only a shell expands it; without one a directory of that name would be made. */
+function pathProblem(text: string): string | null {
+  return text.startsWith("~") ? "be a path without ~, which is not expanded" : null;
+}
 
 function settingProblems(settings: Settings): string[] {
   const given = Object.entries(settings) as [SettingName, Setting][];

@@ -18,7 +18,7 @@ function readText(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return null;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
     throw new ConfigError([`The adapter's configuration ${path} cannot be read (${code}).`]);
   }
 }

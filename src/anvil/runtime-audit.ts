@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import * as z from "zod";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import { parseJsonLines } from "../base/json-lines-text.ts";
-import { acquireLock } from "../base/owned-lock.ts";
 import { AdapterError, sentenceOf } from "./adapter-error.ts";
+import { lockWithin } from "./lock-within.ts";
 import { Mutex } from "./mutex.ts";
 
 const FILE_MODE = 0o600;
@@ -55,6 +55,17 @@ export class RuntimeAudit {
     this.path = path;
   }
 
+  /** Rejects when what lies at its path cannot be written; nothing there is fine, and stays so. */
+  check(): Promise<void> {
+    return this.#attempt("write", async () => {
+      try {
+        await using _file = await openRegular(this.path, constants.O_WRONLY);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      }
+    });
+  }
+
   /** Appends one line, which has reached the disk when this resolves. */
   append(record: AuditRecord): Promise<void> {
     return this.#alone("write", async () => {
@@ -95,7 +106,7 @@ export class RuntimeAudit {
     return this.#turn.run(() =>
       this.#attempt(what, async () => {
         await mkdir(dirname(this.path), { recursive: true, mode: DIRECTORY_MODE });
-        await using _lock = await acquireLock(`${this.path}.lock`, AbortSignal.timeout(LOCK_MS));
+        await using _lock = await lockWithin(LOCK_MS, this.path);
         return await work();
       }),
     );

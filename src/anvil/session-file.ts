@@ -1,12 +1,14 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { writeFileAtomically } from "../base/atomic-file.ts";
-import { acquireLock } from "../base/owned-lock.ts";
 import { parseJson } from "../base/parse-json.ts";
 import { AdapterError, sentenceOf } from "./adapter-error.ts";
+import { LockHeld, lockWithin } from "./lock-within.ts";
 
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
+/** For the adapter before this one to end, when a client starts a new one at once, in `ms` */
+const GRACE_MS = 3000;
 
 /** Reads `{"sessions": {name: vm_id}}`; empty when there is no file. Throws `AdapterError` for anything else. */
 export async function readSessionFile(path: string): Promise<Map<string, string>> {
@@ -45,13 +47,12 @@ export async function saveSessionFile(path: string, sessions: ReadonlyMap<string
 }
 
 /** Claims a store for this process until disposal. Throws `AdapterError` that names the process that has it. */
-export async function claimSessionFile(path: string): Promise<AsyncDisposable> {
-  const held = new AbortController();
+export async function claimSessionFile(path: string, signal: AbortSignal): Promise<AsyncDisposable> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-    return await acquireLock(`${path}.lock`, held.signal, (holder) => held.abort(inUse(path, holder)));
+    return await lockWithin(GRACE_MS, path, signal);
   } catch (error) {
-    if (error instanceof AdapterError) throw error;
+    if (error instanceof LockHeld) throw inUse(path, error);
     throw new AdapterError(
       "session_store",
       `lock session store ${JSON.stringify(path)}: ${sentenceOf(error)}`,
@@ -60,11 +61,11 @@ export async function claimSessionFile(path: string): Promise<AsyncDisposable> {
   }
 }
 
-function inUse(path: string, holder: string): AdapterError {
-  const pid = holder.split("-")[0];
+function inUse(path: string, held: LockHeld): AdapterError {
   return new AdapterError(
     "session_store",
-    `session store ${JSON.stringify(path)} is used by process ${pid}, and one process may write it. End that one, or give this one a session_store_path of its own.`,
+    `session store ${JSON.stringify(path)} is used by process ${held.pid}, and one process may write it. End that one, or give this one a session_store_path of its own.`,
+    held,
   );
 }
 

@@ -21,19 +21,20 @@ export const createSnapshot = defineAnvilTool({
   operation: "POST /vms/{vm_id}/snapshot",
   async perform(given, call) {
     const type = snapshotType(given.type);
-    const subject = await resolveVm(given, call);
+    const vm = await resolveVm(given, call);
     const request = { stopAfter: given.stop_after, type, tenantId: call.tenantId };
-    return await call.audit.around(subject, async () => {
-      const snapshot = await call.daemon.createSnapshot(subject.vmId, request, call.signal);
+    return await call.audit.around(vm, async (subject) => {
+      const snapshot = await call.daemon.createSnapshot(vm.vmId, request, call.signal);
+      subject.made = `snapshot ${JSON.stringify(snapshot.snapshot_id)}`;
       if (given.stop_after) await removeNames(snapshot.snapshot_id);
       return snapshot;
     });
 
     async function removeNames(snapshotId: string): Promise<void> {
       try {
-        await call.sessions.removeVm(subject.vmId);
+        await call.sessions.removeVm(vm.vmId);
       } catch (error) {
-        const done = `snapshot ${JSON.stringify(snapshotId)} of VM ${JSON.stringify(subject.vmId)} succeeded`;
+        const done = `snapshot ${JSON.stringify(snapshotId)} of VM ${JSON.stringify(vm.vmId)} succeeded`;
         const text = `${done}, but the VM's session names could not be removed: ${sentenceOf(error)}. They are kept.`;
         throw new AdapterError("unfinished", text, error);
       }

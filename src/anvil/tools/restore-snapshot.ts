@@ -1,6 +1,6 @@
 import { AdapterError, sentenceOf } from "../adapter-error.ts";
 import { type AnvilCall, defineAnvilTool } from "../anvil-tool.ts";
-import { EGRESS_POLICY, NEW_SESSION_NAME, SNAPSHOT_ID, TENANT_ID } from "../fields.ts";
+import { NEW_SESSION_NAME, SNAPSHOT_ID, TENANT_ID } from "../fields.ts";
 import { egressPolicy, snapshotId, trimmed } from "../input-rules.ts";
 import { RESTORED_VM_OUTPUT } from "../output-schemas.ts";
 
@@ -11,7 +11,11 @@ export const restoreSnapshot = defineAnvilTool({
     snapshot_id: SNAPSHOT_ID,
     session_name: NEW_SESSION_NAME,
     tenant_id: TENANT_ID,
-    egress_policy: EGRESS_POLICY,
+    egress_policy: {
+      type: "string",
+      description:
+        "deny_all, profile or allow_all: the snapshot's own, as anvil_list_snapshots tells; default profile",
+    },
   },
   required: ["snapshot_id"],
   output: RESTORED_VM_OUTPUT,

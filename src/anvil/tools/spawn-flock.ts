@@ -14,6 +14,10 @@ export const spawnFlock = defineAnvilTool({
   async perform(given, { audit, daemon, tenantId, signal }) {
     const policy = egressPolicy(given.egress_policy);
     const request = { task: task(given.task), roles: roles(given.roles), tenantId, egressPolicy: policy };
-    return await audit.around({}, () => daemon.createFlock(request, signal));
+    return await audit.around({}, async (subject) => {
+      const flock = await daemon.createFlock(request, signal);
+      subject.made = `flock ${JSON.stringify(flock.flock_id)}`;
+      return flock;
+    });
   },
 });

@@ -146,6 +146,21 @@ test("a success that cannot be recorded is a failure that says what was done", a
   );
 });
 
+test.each([
+  ["anvil_spawn_flock", { task: "t", roles: ["r"] }, 'POST /flocks succeeded and made flock "flock-1", but '],
+  [
+    "anvil_create_snapshot",
+    { vm_id: "vm-1", stop_after: false },
+    'POST /vms/{vm_id}/snapshot succeeded for VM "vm-1" and made snapshot "snap-1", but ',
+  ],
+])("what %s made is named when it cannot be recorded, and in no record", async (tool, args, text) => {
+  await adapter.ok(tool, { ...TENANT, ...args });
+  expect(auditText()).not.toMatch(/flock-1|snap-1/);
+  rmSync(auditPath());
+  symlinkSync("/dev/null", auditPath());
+  expect(await adapter.refusal(tool, { ...TENANT, ...args })).toStartWith(`${text}could not be recorded: `);
+});
+
 test("a failure that cannot be recorded says both", async () => {
   mkdirSync(adapter.directory.join("audit"));
   mkdirSync(auditPath());

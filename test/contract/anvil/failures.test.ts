@@ -1,6 +1,7 @@
 /** The contract's table of failures, one test a row, and the like of them. Its rows on settings: test/unit/anvil/load-config.test.ts */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { eventually } from "../../support/eventually.ts";
 import { Adapter } from "./adapter.ts";
 import { AGENT_TOKEN, FakeDaemon } from "./fake-daemon.ts";
@@ -17,8 +18,9 @@ function storePath(): string {
   return adapter.directory.join("store", "sessions.json");
 }
 
-/** What a rename cannot replace. */
-function breakStore(): void {
+/** Puts there what a rename cannot replace, once the store was read. */
+async function breakStore(): Promise<void> {
+  await adapter.refusal("anvil_stop_vm", { session_name: "nobody" });
   rmSync(storePath(), { force: true });
   mkdirSync(storePath());
 }
@@ -79,7 +81,7 @@ test("a VM whose name cannot be bound is deleted again", async () => {
 });
 
 test("a VM whose name cannot be saved is deleted again, and the name is free", async () => {
-  breakStore();
+  await breakStore();
   expect(await adapter.refusal("anvil_spawn_vm", { session_name: "work" })).toMatch(
     /^save session store ".*sessions\.json": .*; VM "vm-1" was deleted again$/s,
   );
@@ -88,7 +90,7 @@ test("a VM whose name cannot be saved is deleted again, and the name is free", a
 });
 
 test("a VM that cannot be deleted again is named", async () => {
-  breakStore();
+  await breakStore();
   adapter.daemon.answer = ({ method }) => (method === "DELETE" ? new Response("no", { status: 500 }) : null);
   expect(await adapter.refusal("anvil_spawn_vm", { session_name: "work" })).toEndWith(
     '; VM "vm-1" could not be deleted (daemon returned status 500: no); delete it with anvil_delete_vm',
@@ -111,7 +113,7 @@ test("a restored VM whose name cannot be bound is kept and named", async () => {
 });
 
 test("a restored VM whose name cannot be saved is kept and named, and the name is free", async () => {
-  breakStore();
+  await breakStore();
   const args = { snapshot_id: "snap-1", session_name: "work" };
   const text = await adapter.refusal("anvil_restore_snapshot", args);
   expect(text).toStartWith('bind session "work" to restored VM "vm-1": save session store ');
@@ -122,7 +124,7 @@ test("a restored VM whose name cannot be saved is kept and named, and the name i
 
 test("names that cannot be removed after a delete come back, and the delete's answer is told", async () => {
   await adapter.ok("anvil_spawn_vm", { session_name: "work" });
-  breakStore();
+  await breakStore();
   expect(await adapter.refusal("anvil_delete_vm", { session_name: "work" })).toMatch(
     /^delete VM "vm-1" succeeded with status 200 body \{"status":"stopped","vm_id":"vm-1"\}, but its session names could not be removed: save session store /,
   );
@@ -132,7 +134,7 @@ test("names that cannot be removed after a delete come back, and the delete's an
 
 test("names that cannot be removed after a snapshot come back, and the snapshot is told", async () => {
   await adapter.ok("anvil_spawn_vm", { session_name: "work" });
-  breakStore();
+  await breakStore();
   const args = { session_name: "work", stop_after: true };
   expect(await adapter.refusal("anvil_create_snapshot", args)).toStartWith(
     'snapshot "snap-1" of VM "vm-1" succeeded, but the VM\'s session names could not be removed: save session store ',
@@ -145,6 +147,16 @@ test("a delete that fails keeps the name", async () => {
   adapter.daemon.answer = ({ method }) => (method === "DELETE" ? new Response("no", { status: 500 }) : null);
   await adapter.refusal("anvil_delete_vm", { session_name: "work" });
   await adapter.ok("anvil_stop_vm", { session_name: "work" });
+});
+
+test("a delete of a VM that is gone is refused in the daemon's words, and frees the name", async () => {
+  await adapter.ok("anvil_spawn_vm", { session_name: "work" });
+  adapter.daemon.answer = ({ method }) =>
+    method === "DELETE" ? new Response("VM not found\n", { status: 404 }) : null;
+  const args = { session_name: "work" };
+  expect(await adapter.refusal("anvil_delete_vm", args)).toBe("daemon returned status 404: VM not found\n");
+  expect(JSON.parse(readFileSync(storePath(), "utf8"))).toEqual({ sessions: {} });
+  expect(await adapter.ok("anvil_spawn_vm", args)).toMatchObject({ vm_id: "vm-2", session_name: "work" });
 });
 
 test("a task that takes longer than its timeout fails, and the request ends", async () => {
@@ -201,5 +213,6 @@ test("no tool and no failure shows an agent_token, however the daemon wraps it",
 test("names are saved in the documented shape, in a private file of a private directory", async () => {
   await adapter.ok("anvil_spawn_vm", { session_name: "work" });
   expect(JSON.parse(readFileSync(storePath(), "utf8"))).toEqual({ sessions: { work: "vm-1" } });
-  expect(existsSync(`${storePath()}.lock`)).toBe(true);
+  expect(statSync(storePath()).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(storePath())).mode & 0o777).toBe(0o700);
 });

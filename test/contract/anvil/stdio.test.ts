@@ -1,6 +1,6 @@
 /** The adapter as a process: its start, its end, and what it writes where. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../support/eventually.ts";
 import { RawClient } from "../../support/raw-client.ts";
@@ -37,7 +37,10 @@ async function invoke(args: string[], env: Record<string, string> = {}) {
 }
 
 test("a client that only lists tools needs no daemon and leaves no trace", async () => {
-  await using server = await connect({});
+  await using server = await connect({
+    ANVIL_MCP_SESSION_STORE: home.join("names", "sessions.json"),
+    ANVIL_MCP_AUDIT_LOG: home.join("audit", "audit.jsonl"),
+  });
   expect((await server.client.listTools()).tools).toHaveLength(19);
   expect(server.client.getServerVersion()).toMatchObject({ name: "anvil-mcp", version: "v0.1.0" });
   expect(readdirSync(home.path)).toEqual([]);
@@ -71,12 +74,37 @@ test("a damaged store ends the start and stays as it is", async () => {
   expect(readdirSync(home.path)).toEqual(["sessions.json"]);
 });
 
-test("a store in use ends the start of a second process, which names the first", async () => {
-  const env = { ANVIL_MCP_SESSION_STORE: home.join("sessions.json") };
+test("a store in use is refused to a second process, which names the first and can list its tools", async () => {
+  await using daemon = new FakeDaemon();
+  const env = { ANVIL_DAEMON_URL: daemon.url, ANVIL_MCP_SESSION_STORE: home.join("sessions.json") };
   await using first = await connect(env);
-  const { code, err } = await invoke([], env);
-  expect(code).toBe(1);
-  expect(err).toContain(`sessions.json" is used by process ${first.pid}, and one process may write it.`);
+  await first.callOk("anvil_spawn_vm", { session_name: "work" });
+  await using second = await connect(env);
+  expect((await second.client.listTools()).tools).toHaveLength(19);
+  const { isError, text } = await second.call("anvil_spawn_vm", { session_name: "other" });
+  expect(isError).toBe(true);
+  expect(text).toContain(`sessions.json" is used by process ${first.pid}, and one process may write it.`);
+  expect(daemon.lines).toEqual(["POST /vms"]);
+});
+
+test("an adapter that is started while the one before it ends has its names", async () => {
+  await using daemon = new FakeDaemon();
+  const env = { ANVIL_DAEMON_URL: daemon.url, ANVIL_MCP_SESSION_STORE: home.join("sessions.json") };
+  await using first = await connect(env);
+  await first.callOk("anvil_spawn_vm", { session_name: "work" });
+  await using second = await connect(env);
+  const used = second.callOk("anvil_get_vm_health", { session_name: "work" });
+  await first[Symbol.asyncDispose]();
+  await used;
+  expect(daemon.lines.at(-1)).toBe("GET /vms/vm-1/health");
+});
+
+test.each(["link", "folder"])("a %s where the audit should be ends the start", async (what) => {
+  const path = home.join("audit.jsonl");
+  if (what === "link") symlinkSync("/dev/null", path);
+  else mkdirSync(path);
+  const { code, err } = await invoke([], { ANVIL_MCP_AUDIT_LOG: path });
+  expect([code, err]).toEqual([1, expect.stringContaining(`write runtime audit "${path}": `)]);
 });
 
 test("names outlive the adapter, also one that was killed", async () => {

@@ -52,6 +52,39 @@ test("the default file may be missing, and is read when it is there", () => {
   expect(loadAdapterConfig({})).toEqual({ ...DEFAULTS, ...found });
 });
 
+test("a file where the directory of the default file would be is no default file", () => {
+  writeFileSync("configs", "");
+  expect(loadAdapterConfig({})).toEqual(DEFAULTS);
+});
+
+test("a file that was only found decides neither where a variable's token goes nor where is written", () => {
+  mkdirSync("configs");
+  const path = "configs/anvil-mcp.yaml";
+  writeFileSync(path, "daemon_url: https://evil.example\n");
+  const token = { ANVIL_API_TOKEN: "operator-key" };
+  expect(problems(() => loadAdapterConfig(token))).toBe(
+    `daemon_url in ${path} would decide where ANVIL_API_TOKEN goes. If that file is yours, name it in ANVIL_MCP_CONFIG.`,
+  );
+  expect(loadAdapterConfig({}).daemonUrl).toBe("https://evil.example");
+  expect(loadAdapterConfig({ ...token, ANVIL_MCP_CONFIG: path }).daemonUrl).toBe("https://evil.example");
+  expect(loadAdapterConfig({ ...token, ANVIL_DAEMON_URL: "http://mine" }).daemonUrl).toBe("http://mine");
+
+  writeFileSync(path, "daemon_url: https://h\napi_token: of-the-file\ndefault_timeout_seconds: 5\n");
+  expect(loadAdapterConfig({})).toMatchObject({ daemonUrl: "https://h", apiToken: "of-the-file" });
+
+  writeFileSync(path, "session_store_path: /home/me/x.json\naudit_log_path: a.jsonl\n");
+  expect(problems(() => loadAdapterConfig({}))).toBe(
+    ["session_store_path", "audit_log_path"]
+      .map(
+        (name) =>
+          `${name} in ${path} would decide where the adapter writes. If that file is yours, name it in ANVIL_MCP_CONFIG.`,
+      )
+      .join("\n"),
+  );
+  const own = { ANVIL_MCP_SESSION_STORE: "/s.json", ANVIL_MCP_AUDIT_LOG: "/a.jsonl" };
+  expect(loadAdapterConfig(own)).toMatchObject({ sessionStorePath: "/s.json", auditLogPath: "/a.jsonl" });
+});
+
 test("a file that is named must exist", () => {
   expect(problems(() => loadAdapterConfig({ ANVIL_MCP_CONFIG: "none.yaml" }))).toBe(
     "ANVIL_MCP_CONFIG names none.yaml, which does not exist. Write it, or unset it.",
@@ -147,6 +180,8 @@ test.each([
   ["ANVIL_MCP_RECONCILE_INTERVAL", "60", "must be a duration such as 60s"],
   ["ANVIL_MCP_RECONCILE_INTERVAL", "-1s", "must be a duration such as 60s"],
   ["ANVIL_MCP_SESSION_STORE", "a\0b", "must not contain a NUL character"],
+  ["ANVIL_MCP_SESSION_STORE", "~/x", "must be a path without ~, which is not expanded"],
+  ["ANVIL_MCP_AUDIT_LOG", "~me/x", "must be a path without ~, which is not expanded"],
 ])("%s=%p is refused: %s", (name, value, text) => {
   expect(problems(() => loadAdapterConfig({ [name]: value }))).toStartWith(`${name} ${text}`);
 });

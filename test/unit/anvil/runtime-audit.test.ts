@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -103,11 +104,17 @@ test("negative limits of a prune are refused", async () => {
 });
 
 test("nothing that is appended while a prune runs is lost", async () => {
-  await write(record(1), record(2));
-  const one = audit();
-  const appends = Array.from({ length: 20 }, (_, index) => one.append(record(10 + index)));
-  await Promise.all([audit().prune({ keepLast: 100, maxAgeSeconds: 0 }), ...appends]);
-  expect((await one.read()).records).toHaveLength(22);
+  const nowMs = Date.UTC(2026, 0, 1, 0, 0, 10);
+  const young = Array.from({ length: 20 }, (_, index) => record(10 + index));
+  for (let round = 0; round < 5; round++) {
+    await write(record(1), record(2));
+    const one = audit();
+    const appends = young.map((each) => one.append(each));
+    // It rewrites the file, without the two old ones
+    await Promise.all([audit().prune({ keepLast: 0, maxAgeSeconds: 5 }, nowMs), ...appends]);
+    expect((await one.read()).records).toEqual(young);
+    rmSync(path);
+  }
 });
 
 test("of an error only what is safe is kept", () => {
