@@ -1,5 +1,6 @@
 /** What `scripts/anvil-e2e` runs: one mode's calls in the documented order, with the official client. Any wrong answer ends it. */
 import { join, resolve } from "node:path";
+import { within } from "../src/base/wait.ts";
 import { EngineProcess } from "../test/support/engine-process.ts";
 import { StdioClient } from "../test/support/stdio-client.ts";
 import { check, DemoStage } from "./demo-stage.ts";
@@ -10,22 +11,31 @@ const MARKER = "anvil-smoke-ok";
 const SPAWN_MS = 300_000;
 const TOOLS = 19;
 
-type Mode = (stage: DemoStage) => Promise<void>;
+/** For all calls of a mode */
+const MODE_MS = 900_000;
+const IDLE_MS = 60_000;
+
+/** A call that deletes what another made. */
+type Deletion = [tool: string, args: Record<string, unknown>];
+
+/** `made` gets what has to be deleted when the mode fails: the daemon may be one that goes on. */
+type Mode = (stage: DemoStage, made: Deletion[]) => Promise<void>;
 
 const MODES: Readonly<Record<string, Mode>> = {
-  lifecycle: (stage) => useVm(stage, null),
-  semantic: (stage) => useVm(stage, MARKER),
+  lifecycle: (stage, made) => useVm(stage, made, null),
+  semantic: (stage, made) => useVm(stage, made, MARKER),
   flock: useFlock,
 };
 
 /** From spawn to delete. `expected` must be in the task's output; null takes any. */
-async function useVm(stage: DemoStage, expected: string | null): Promise<void> {
+async function useVm(stage: DemoStage, made: Deletion[], expected: string | null): Promise<void> {
   stage.title("A VM under a name of its own");
   const spawned = await stage.call("anvil_spawn_vm", {
     args: { session_name: "smoke" },
     timeoutMs: SPAWN_MS,
   });
   const { vm_id } = spawned.fields;
+  made.push(["anvil_delete_vm", { vm_id }]);
   const vm = { session_name: "smoke" };
   check(typeof vm_id === "string" && !spawned.text.includes("agent_token"), "the answer is not that of a VM");
 
@@ -41,8 +51,9 @@ async function useVm(stage: DemoStage, expected: string | null): Promise<void> {
   const ran = await stage.call("anvil_run_task", { args: task, timeoutMs: 130_000 });
   checkStatus(ran);
   if (expected !== null) check(String(ran.fields["body"]).includes(expected), `the output lacks ${expected}`);
-  const { fields: health } = await stage.call("anvil_get_vm_health", { args: vm });
-  check(String(health["body"]).includes('"idle"'), "the agent is not idle after its task");
+  check(await isIdle(stage, vm), "the agent is not idle after its task");
+
+  if (expected !== null) await outlast(stage, vm);
 
   stage.title("Its end");
   checkStatus(await stage.call("anvil_stop_vm", { args: vm }));
@@ -51,14 +62,37 @@ async function useVm(stage: DemoStage, expected: string | null): Promise<void> {
   await stage.call("anvil_get_vm_health", { args: { vm_id }, errorNames: "status 404" });
 }
 
-async function useFlock(stage: DemoStage): Promise<void> {
+/** The end of a task's time ends what runs in the VM, not only the wait for it. */
+async function outlast(stage: DemoStage, vm: Record<string, unknown>): Promise<void> {
+  stage.title("A task that takes too long");
+  const sleep = { ...vm, prompt: "sleep 300", timeout_seconds: 1 };
+  await stage.call("anvil_run_task", { args: sleep, errorNames: "no answer within 1 s (timeout_seconds)" });
+  const deadline = performance.now() + IDLE_MS;
+  while (!(await isIdle(stage, vm)))
+    check(performance.now() < deadline, "the agent is still busy after its task was given up");
+  const { fields } = await stage.call("anvil_run_task", {
+    args: { ...vm, prompt: "pgrep -x sleep || echo nothing sleeps" },
+  });
+  check(
+    String(fields["body"]).includes("nothing sleeps"),
+    "the task goes on in the VM after it was given up",
+  );
+}
+
+async function isIdle(stage: DemoStage, vm: Record<string, unknown>): Promise<boolean> {
+  const { fields } = await stage.call("anvil_get_vm_health", { args: vm });
+  return String(fields["body"]).includes('"idle"');
+}
+
+async function useFlock(stage: DemoStage, made: Deletion[]): Promise<void> {
   stage.title("A flock of two");
   const args = { task: "say hello", roles: ["worker", "reviewer"] };
   const { fields, text } = await stage.call("anvil_spawn_flock", { args, timeoutMs: SPAWN_MS });
+  const flock = { flock_id: fields["flock_id"] };
+  made.push(["anvil_delete_flock", flock]);
   const agents = fields["agents"] as { agent_id: string; role: string }[];
   check(agents.map(({ role }) => role).join() === "worker,reviewer", "the agents are not those asked for");
   check(!text.includes("agent_token"), "the answer shows a token");
-  const flock = { flock_id: fields["flock_id"] };
   const { text: listed } = await stage.call("anvil_list_flocks");
   check(listed.includes(String(flock.flock_id)), "the flock is not listed");
 
@@ -80,17 +114,24 @@ function checkStatus({ fields }: { fields: Record<string, unknown> }): void {
   check(status >= 200 && status < 300, `the daemon answered ${status}`);
 }
 
-async function drive(mode: Mode, url: string): Promise<void> {
+async function drive(mode: Mode, url: string, stop: AbortSignal): Promise<void> {
   const passed = ["PATH", "HOME", "ANVIL_API_TOKEN"].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  const env = { ...Object.fromEntries(passed), ANVIL_DAEMON_URL: url };
+  // Settings that lie in the current directory are somebody else's
+  const env = { ...Object.fromEntries(passed), ANVIL_DAEMON_URL: url, ANVIL_MCP_CONFIG: "/dev/null" };
   const client = await StdioClient.start({ command: EXECUTABLE_PATH, args: ["anvil"], env });
   await using stage = new DemoStage(client);
   const { tools } = await client.client.listTools();
   check(tools.length === TOOLS, `there are ${tools.length} tools, not ${TOOLS}`);
-  await mode(stage);
+  const made: Deletion[] = [];
+  try {
+    await within(mode(stage, made), MODE_MS, "all calls to be answered", stop);
+  } catch (error) {
+    for (const [tool, args] of made) await client.call(tool, args);
+    throw error;
+  }
 }
 
 const [name = "lifecycle", ...more] = process.argv.slice(2);
@@ -99,11 +140,14 @@ if (mode === undefined || more.length > 0) {
   console.error(`usage: scripts/anvil-e2e [${Object.keys(MODES).join("|")}]`);
   process.exit(2);
 }
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => stop.abort(new Error(`${signal} ended it`)));
 const given = process.env["ANVIL_DAEMON_URL"];
 if (given) {
-  await drive(mode, given);
+  await drive(mode, given, stop.signal);
 } else {
   await using engine = await EngineProcess.start();
-  await drive(mode, engine.url);
+  await drive(mode, engine.url, stop.signal);
 }
 console.log(`\nanvil-e2e: ${name} passed`);

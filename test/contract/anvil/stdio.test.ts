@@ -240,6 +240,18 @@ test("neither the agents' tokens nor the operator's are in any output, log or au
   expect(shown).not.toContain(OPERATOR_KEY);
 });
 
+test.each(["HTTP_PROXY", "http_proxy", "ALL_PROXY"])(
+  "%s is not used: the token is for the daemon alone",
+  async (variable) => {
+    await using daemon = new FakeDaemon();
+    await using proxy = new FakeDaemon();
+    const env = { ANVIL_DAEMON_URL: daemon.url, ANVIL_API_TOKEN: OPERATOR_KEY, [variable]: proxy.url };
+    await using server = await connect(env);
+    await server.callOk("anvil_list_flocks");
+    expect([daemon.lines, proxy.lines]).toEqual([["GET /flocks"], []]);
+  },
+);
+
 test("the audit is listed by tenant and pruned from the command line", async () => {
   await using daemon = new FakeDaemon();
   const env = { ANVIL_DAEMON_URL: daemon.url, ANVIL_MCP_AUDIT_LOG: home.join("audit.jsonl") };
