@@ -49,7 +49,7 @@ export async function sendRequest(
   target: DaemonTarget,
   request: DaemonRequest,
 ): Promise<{ status: number; body: Uint8Array }> {
-  const limitMs = requestLimitMs(request);
+  const limitMs = requestLimitMs(request.method, request.path);
   using deadline = new Deadline(
     limitMs,
     `no answer within ${limitMs / 1000} s, which is longer than a daemon takes. Look whether it hangs.`,

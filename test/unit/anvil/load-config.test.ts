@@ -72,7 +72,7 @@ test("a file that was only found decides neither where a variable's token goes n
   writeFileSync(path, "daemon_url: https://h\napi_token: of-the-file\ndefault_timeout_seconds: 5\n");
   expect(loadAdapterConfig({})).toMatchObject({ daemonUrl: "https://h", apiToken: "of-the-file" });
 
-  writeFileSync(path, "session_store_path: /home/me/x.json\naudit_log_path: a.jsonl\n");
+  writeFileSync(path, "session_store_path: /elsewhere/x.json\naudit_log_path: a.jsonl\n");
   expect(problems(() => loadAdapterConfig({}))).toBe(
     ["session_store_path", "audit_log_path"]
       .map(
