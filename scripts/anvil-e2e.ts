@@ -129,7 +129,8 @@ async function drive(mode: Mode, url: string, stop: AbortSignal): Promise<void> 
   try {
     await within(mode(stage, made), MODE_MS, "all calls to be answered", stop);
   } catch (error) {
-    for (const [tool, args] of made) await client.call(tool, args);
+    for (const [tool, args] of made)
+      await client.call(tool, args).catch((failure) => console.error(`${tool} failed: ${failure}`));
     throw error;
   }
 }
