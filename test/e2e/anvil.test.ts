@@ -53,7 +53,10 @@ describeWithVms("the compiled adapter in front of the compiled engine", () => {
       for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) out += text;
     };
     const printed = read();
-    await eventually("the driver's task runs", 60_000, () => out.includes("== A task that takes too long"));
+    await eventually("the driver's task runs", 60_000, () => {
+      if (child.exitCode !== null) throw new Error(`the driver ended: ${out}`);
+      return out.includes("== A task that takes too long");
+    });
     const below = descendantsOf(child.pid);
     const engine = below.find(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("daemon"));
     const [, workPath] = /IGN_ENGINE_DIR=([^\0]+)/.exec(
