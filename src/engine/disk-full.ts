@@ -1,4 +1,4 @@
-import { type EngineError, jsonError } from "./engine-error.ts";
+import { EngineError, jsonError } from "./engine-error.ts";
 
 const CODES = ["ENOSPC", "EDQUOT"];
 
@@ -11,13 +11,17 @@ export async function withDiskErrors<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The answer to what a full disk is the cause of; null for anything else. */
+/** The answer to what a full disk is the cause of, at whatever depth; null for anything else. */
 export function diskFull(error: unknown): EngineError | null {
+  if (error instanceof EngineError && error.status === 507) return error;
   return isDiskError(error)
     ? jsonError(507, "disk_full", "insufficient disk space: the disk became full", {}, error)
     : null;
 }
 
+/** Also when it is the cause of the cause: each layer tells it in its own words. */
 export function isDiskError(error: unknown): boolean {
-  return CODES.includes((error as NodeJS.ErrnoException | null)?.code ?? "");
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (CODES.includes((cause as NodeJS.ErrnoException).code ?? "")) return true;
+  return false;
 }

@@ -44,8 +44,12 @@ export function entryOf(manifest: BundleManifest, path: BundleFile): FileEntry {
   return manifest.files.find((entry) => entry.path === path)!;
 }
 
-/** The record as it travels: without the token, and without paths of the host it leaves. */
-export function travellingMetadata({ agent_token: _, ...metadata }: SnapshotMetadata): SnapshotMetadata {
+/** The record as it travels: without the token, and without what only the host it leaves knows. */
+export function travellingMetadata({
+  agent_token: _,
+  imported: __,
+  ...metadata
+}: SnapshotMetadata): SnapshotMetadata {
   return {
     ...metadata,
     disk_path: "",

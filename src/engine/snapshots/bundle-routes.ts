@@ -39,6 +39,13 @@ const imported = z
   })
   .openapi("ImportedSnapshot");
 
+const IMPORT_FAILURES = {
+  400: "It is refused; reason says why",
+  409: "It is refused; reason says why",
+  500: "This engine cannot take it up; reason says why",
+  503: "Four others are on their way, or the engine ends",
+};
+
 const importSnapshot = createRoute({
   method: "post",
   path: "/snapshots/import",
@@ -50,12 +57,9 @@ const importSnapshot = createRoute({
     201: { description: "It is on disk", content: { "application/json": { schema: imported } } },
     ...errorResponses(403, 507),
     ...Object.fromEntries(
-      [400, 409].map((status) => [
+      Object.entries(IMPORT_FAILURES).map(([status, description]) => [
         status,
-        {
-          description: "It is refused; reason says why",
-          content: { "application/json": { schema: failure } },
-        },
+        { description, content: { "application/json": { schema: failure } } },
       ]),
     ),
   },
@@ -79,7 +83,11 @@ export function mountBundleRoutes(app: EngineApp, { snapshots, audit }: EnginePa
     const { body } = c.req.raw;
     if (!body) throw bundleRefused("invalid_snapshot_bundle", "the archive is empty");
     const taken = await auditedOperation(audit, { operation: "POST /snapshots/import" }, async (told) => {
-      const result = await snapshots.import(body, c.get("signal"));
+      const result = await snapshots.import(body, c.get("signal")).catch((error) => {
+        // What is left of the bundle would be taken for the next request.
+        c.header("Connection", "close");
+        throw error;
+      });
       told.tenantId = snapshots.tenantOf(result.snapshot_id);
       return result;
     });

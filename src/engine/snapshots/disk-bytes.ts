@@ -9,3 +9,13 @@ export async function diskBytesOf({ memoryPath, statePath }: BaseFiles): Promise
   const [memory, state] = await Promise.all([stat(memoryPath), stat(statePath)]);
   return (memory.blocks + state.blocks) * BLOCK_BYTES;
 }
+
+/** What one file takes on the disk, holes not counted; null when there is none. */
+export async function fileDiskBytes(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).blocks * BLOCK_BYTES;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -120,8 +120,8 @@ async function openAll(
 }
 
 /** `reason` is a sentence for people. */
-export function exportFailed(reason: string): EngineError {
-  return jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason });
+export function exportFailed(reason: string, cause?: unknown): EngineError {
+  return jsonError(500, "snapshot_export_failed", "snapshot_export_failed", { reason }, cause);
 }
 
 function jsonOf(value: unknown): Uint8Array {

@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import type { BaseFiles } from "../../vm/base-store.ts";
 import type { DiskFloor } from "../disk-floor.ts";
+import { bodyPieces } from "./body-pieces.ts";
 import { bundleRefused } from "./bundle-error.ts";
 import { type BundleManifest, entryOf, receivedManifest } from "./bundle-manifest.ts";
 import { diskBytesOf } from "./disk-bytes.ts";
@@ -15,6 +16,8 @@ export interface ImportParts {
   store: SnapshotStore;
   disk: DiskFloor;
   rootfs(): Promise<RootFile>;
+  /** How long a sender may send nothing, in `ms` */
+  idleMs: number;
   /** Throws when the tenant may not have it */
   admit(tenantId: string | undefined, diskBytes: number): void;
   /** Does the last step while nothing else happens to snapshots */
@@ -39,7 +42,7 @@ export async function importSnapshot(
   const rootfs = await parts.rootfs();
   await using draft = await SnapshotDraft.create(parts.store.dir, ".import-");
   let isPresent = false;
-  const { manifest, metadata } = await receiveBundle(piecesOf(body, signal), {
+  const { manifest, metadata } = await receiveBundle(bodyPieces(body, parts.idleMs, signal), {
     requireRoom: () => parts.disk.require(),
     begin: async (manifest) => {
       isPresent = await isAcceptable(parts, manifest, rootfs);
@@ -53,8 +56,8 @@ export async function importSnapshot(
     if (await isAcceptable(parts, manifest, rootfs)) return answer(manifest, "already_present");
     await requireItsBase(parts.store, manifest, draft.files);
     parts.admit(manifest.tenant_id, await diskBytesOf(draft.files));
-    await draft.publish(metadata, receivedManifest(manifest), rootfs);
-    await parts.store.load(manifest.snapshot_id);
+    const record = { ...metadata, imported: true } as const;
+    await parts.store.publish(draft, record, receivedManifest(manifest), rootfs);
     return answer(manifest, "imported");
   });
 }
@@ -117,22 +120,4 @@ function answer(
   status: Imported["status"],
 ): Imported {
   return { snapshot_id, snapshot_type, base_snapshot_id, status, skipped: status === "already_present" };
-}
-
-/** Stops waiting for the sender when the signal comes. */
-async function* piecesOf(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  const giveUp = () => void reader.cancel(signal.reason).catch(() => undefined);
-  signal.addEventListener("abort", giveUp, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      signal.throwIfAborted();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    signal.removeEventListener("abort", giveUp);
-    reader.releaseLock();
-  }
 }

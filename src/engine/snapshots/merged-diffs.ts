@@ -29,10 +29,15 @@ export class MergedDiffs {
     return merged;
   }
 
+  /** Whether a diff's whole memory is on disk. */
+  has(id: string): Promise<boolean> {
+    return Bun.file(baseFilesIn(join(this.#dir, id)).manifestPath).exists();
+  }
+
   /** Both snapshots and the root were found sound. */
   async make(diff: Snapshot, parent: Snapshot, rootfs: SealedFile, signal: AbortSignal): Promise<void> {
+    if (await this.has(diff.id)) return;
     const made = baseFilesIn(join(this.#dir, diff.id));
-    if (await Bun.file(made.manifestPath).exists()) return;
     const draft = baseFilesIn(join(this.#dir, `${DRAFT_PREFIX}${crypto.randomUUID()}`));
     await mkdir(draft.dir, { mode: 0o700 });
     try {

@@ -140,7 +140,7 @@ function requireTravelling(manifest: BundleManifest, metadata: SnapshotMetadata)
   for (const key of Object.keys(snapshotFields) as (keyof typeof snapshotFields)[])
     if (manifest[key] !== metadata[key]) throw invalid(`metadata.json has another ${key} than manifest.json`);
   if (!Bun.deepEquals(metadata, travellingMetadata(metadata), true))
-    throw invalid("metadata.json has a token or a path in it");
+    throw invalid("metadata.json has a token, a path or a mark of an import in it");
 }
 
 async function requireMemory({ snapshot_type, machine }: BundleManifest, files: BaseFiles): Promise<void> {

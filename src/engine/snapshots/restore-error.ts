@@ -1,4 +1,8 @@
+import { EgressError } from "../../egress/egress-error.ts";
+import { AgentError } from "../../guest/agent-error.ts";
 import { VmError } from "../../vm/vm-error.ts";
+import { VsockError } from "../../vsock/vsock-error.ts";
+import { diskFull } from "../disk-full.ts";
 import { EngineError } from "../engine-error.ts";
 
 /** As of the API this one is compatible with; those of its network and its vsock cannot occur here. */
@@ -11,6 +15,7 @@ export type RestoreCode =
   | "snapshot_not_found"
   | "diff_base_missing"
   | "memory_merge_failed"
+  | "egress_policy_failed"
   | "firecracker_restore_failed"
   | "guest_reconfigure_failed"
   | "agent_not_ready";
@@ -24,6 +29,7 @@ const STATUS: Record<RestoreCode, 400 | 403 | 404 | 409 | 500> = {
   snapshot_not_found: 404,
   diff_base_missing: 409,
   memory_merge_failed: 500,
+  egress_policy_failed: 500,
   firecracker_restore_failed: 500,
   guest_reconfigure_failed: 500,
   agent_not_ready: 500,
@@ -40,24 +46,32 @@ export function restoreError(
   return new EngineError(STATUS[code], code, { error: text, code, ...source }, cause);
 }
 
-/** What came of starting the machine, in the words of a restore. Refusals for disk and quota keep their status. */
+/** Whatever a restore failed with, in the words of a restore. Refusals for disk and quota keep their status. */
 export function restoreFailure(error: unknown, snapshotId: string): EngineError {
-  const isTold = error instanceof EngineError && (error.status < 500 || [503, 507].includes(error.status));
-  if (isTold) return asRestoreError(error, snapshotId);
+  const told = diskFull(error) ?? error;
+  if (told instanceof EngineError && isTold(told)) return asRestoreError(told, snapshotId);
   const text = error instanceof Error ? error.message : String(error);
   return restoreError(codeOf(error), text, snapshotId, error);
 }
 
-function asRestoreError({ status, code, body }: EngineError, snapshotId: string): EngineError {
+function isTold({ status, code }: EngineError): boolean {
+  return status < 500 || [503, 507].includes(status) || code in STATUS;
+}
+
+function asRestoreError(error: EngineError, snapshotId: string): EngineError {
+  const { status, code, body } = error;
   const fields = typeof body === "string" ? { error: body } : body;
-  return new EngineError(status, code, { ...fields, code, source_snapshot_id: snapshotId });
+  return new EngineError(status, code, { ...fields, code, source_snapshot_id: snapshotId }, error);
 }
 
 function codeOf(error: unknown): RestoreCode {
+  let vmErrors = 0;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EngineError && cause.code === "prepare_failed") return "guest_reconfigure_failed";
-    if (cause instanceof VmError) return "firecracker_restore_failed";
-    if (cause.name === "AgentError" || cause.name === "VsockError") return "agent_not_ready";
+    if (cause instanceof EgressError) return "egress_policy_failed";
+    if (cause instanceof AgentError || cause instanceof VsockError) return "agent_not_ready";
+    // What a clone failed with is wrapped once. A second one in it says how QEMU ended, which is why the agent was lost.
+    if (cause instanceof VmError && ++vmErrors > 1) break;
   }
   return "firecracker_restore_failed";
 }

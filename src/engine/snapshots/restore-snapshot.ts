@@ -1,3 +1,5 @@
+import type { DiskFloor } from "../disk-floor.ts";
+import { diskFull } from "../disk-full.ts";
 import type { MergedDiffs } from "./merged-diffs.ts";
 import { restoreError, restoreFailure } from "./restore-error.ts";
 import type { Snapshot, SnapshotMetadata } from "./snapshot-record.ts";
@@ -15,6 +17,7 @@ export interface RestoreParts<Info> {
   merged: MergedDiffs;
   /** Holds `snapshots/` */
   rootPath: string;
+  disk: DiskFloor;
   vms: Pick<SnapshotVms<Info>, "restore">;
   rootfs(): Promise<RootFile>;
 }
@@ -29,8 +32,8 @@ export async function restoreSnapshot<Info>(
   const snapshot = parts.store.get(id);
   if (!snapshot) throw restoreError("snapshot_not_found", "snapshot not found", id);
   refuseMismatch(snapshot, request);
-  const source = await sourceOf(parts, snapshot, signal);
   try {
+    const source = await sourceOf(parts, snapshot, signal);
     return await parts.vms.restore(orderOf(snapshot, source, request), signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -41,8 +44,10 @@ export async function restoreSnapshot<Info>(
 function refuseMismatch({ id, metadata }: Snapshot, { tenantId, egressPolicy }: RestoreRequest): void {
   if (tenantId !== undefined && tenantId !== metadata.tenant_id)
     throw restoreError("tenant_mismatch", "tenant_id does not match snapshot tenant", id);
-  if (egressPolicy !== undefined && egressPolicy !== (metadata.egress_policy ?? "profile"))
-    throw restoreError("egress_policy_mismatch", "egress_policy does not match snapshot egress_policy", id);
+  const ofSnapshot = metadata.egress_policy ?? "profile";
+  if (egressPolicy === undefined || egressPolicy === ofSnapshot) return;
+  const text = `egress_policy does not match snapshot egress_policy: it is ${ofSnapshot}, and ${egressPolicy} was asked for`;
+  throw restoreError("egress_policy_mismatch", text, id);
 }
 
 async function sourceOf<Info>(
@@ -66,6 +71,8 @@ async function sourceOf<Info>(
     throw restoreError("diff_base_missing", text, id);
   }
   await refuseUnsound(parent);
+  // At most: a file system that shares blocks takes less, and what is merged already takes none.
+  if (!(await parts.merged.has(id))) await parts.disk.require(parent.diskBytes + snapshot.diskBytes);
   await merge(parts.merged, snapshot, parent, rootfs, signal);
   return { storePath: parts.merged.path, name: id, ...size };
 }
@@ -82,7 +89,7 @@ async function merge(
   } catch (error) {
     signal.throwIfAborted();
     const text = `its pages could not be put over ${parent.id}: ${(error as Error).message}`;
-    throw restoreError("memory_merge_failed", text, diff.id, error);
+    throw diskFull(error) ?? restoreError("memory_merge_failed", text, diff.id, error);
   }
 }
 

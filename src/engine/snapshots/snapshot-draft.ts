@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { syncDirectory, writeFileAtomically } from "../../base/atomic-file.ts";
 import type { BaseManifest } from "../../vm/base-manifest.ts";
 import { type BaseFiles, baseFilesIn } from "../../vm/base-store.ts";
-import { type SealedFile, sealFiles } from "../../vm/file-seal.ts";
 import { filesOf, pathFields, type SnapshotMetadata } from "./snapshot-record.ts";
 
 /** Beginnings of names that are no snapshots; what is left of them at an engine's start is rubbish. */
@@ -28,21 +27,14 @@ export class SnapshotDraft implements AsyncDisposable {
     return draft;
   }
 
-  /** memory.bin and state.bin are on disk and hashed. The root was checked already and need not be hashed again either. */
-  async publish(record: RecordFields, manifest: BaseManifest, rootfs: SealedFile): Promise<void> {
+  /** Gives it the name by which it is a snapshot. memory.bin and state.bin are on disk and hashed. */
+  async publish(record: RecordFields, manifest: BaseManifest, rootfsPath: string): Promise<void> {
     const published = filesOf(this.#snapshotsDir, record.snapshot_id);
-    const metadata: SnapshotMetadata = { ...record, ...pathFields(published, rootfs.path) };
+    const metadata: SnapshotMetadata = { ...record, ...pathFields(published, rootfsPath) };
     await writeJson(this.files.manifestPath, manifest);
     await writeJson(join(this.files.dir, "metadata.json"), metadata);
     await syncDirectory(this.files.dir);
     await rename(this.files.dir, published.dir);
-    await syncDirectory(this.#snapshotsDir);
-    const sealed = [
-      { path: published.statePath, ...manifest.files.state },
-      { path: published.memoryPath, ...manifest.files.memory },
-      rootfs,
-    ];
-    await sealFiles(sealed, published.sealPath);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -42,6 +42,8 @@ export const snapshotMetadata = z
     mem_file_path: z.string().max(4096),
     stat_file_path: z.string().max(4096),
     disk_copy_path: z.string().max(4096),
+    /** It came in a bundle. Never in one: each engine says so itself */
+    imported: z.literal(true).optional(),
   })
   .refine(hasBaseWhenDiff, "a diff names its base, and a full snapshot has none");
 export type SnapshotMetadata = z.infer<typeof snapshotMetadata>;

@@ -1,5 +1,5 @@
 import type { MachineCopier } from "../vms/machine-copier.ts";
-import type { SnapshotMetadata } from "./snapshot-record.ts";
+import type { SnapshotMetadata, SnapshotType } from "./snapshot-record.ts";
 
 /** Where a VM's memory and device state are: `<storePath>/snapshots/<name>/`, as of a base. */
 export interface RestoreSource {
@@ -28,6 +28,8 @@ export interface SnapshotVm {
   readonly egressPolicy: SnapshotMetadata["egress_policy"];
   readonly guestIp: string;
   readonly agentToken: string;
+  /** At most what a copy of it takes on the disk, also while it is made, in `bytes` */
+  copyBytes(type: SnapshotType): Promise<number>;
   /** It goes on afterwards; see src/vm/capture-machine.ts. One after another */
   copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
 }

@@ -5,6 +5,7 @@ import { isDiskError, withDiskErrors } from "../disk-full.ts";
 import { EngineError, jsonError } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import type { Tenants } from "../tenants/tenants.ts";
+import { importFailed, tooManyImports } from "./bundle-error.ts";
 import { collectSnapshots, type GcReport } from "./collect-snapshots.ts";
 import { exportFailed, exportSnapshot } from "./export-snapshot.ts";
 import type { GcPolicy } from "./gc-plan.ts";
@@ -18,6 +19,10 @@ import type { SnapshotVms } from "./snapshot-vms.ts";
 import { type RootFile, unsoundness } from "./sound-snapshot.ts";
 import { chooseParent, takeSnapshot } from "./take-snapshot.ts";
 
+/** At once */
+const MAX_IMPORTS = 4;
+const IMPORT_IDLE_MS = 60_000;
+
 export interface SnapshotParts<Info> {
   /** The work directory; holds `snapshots/` and `merged/` */
   rootPath: string;
@@ -26,6 +31,8 @@ export interface SnapshotParts<Info> {
   disk: DiskFloor;
   /** The root file system all VMs of this host share */
   rootfs(): Promise<RootFile>;
+  /** How long the sender of a bundle may send nothing, in `ms`; default 60 s */
+  importIdleMs?: number;
   log: Logger;
 }
 
@@ -88,18 +95,17 @@ export class Snapshots<Info> {
       if (tenantId !== undefined && tenantId !== vm.tenantId)
         throw jsonError(403, "tenant_mismatch", "tenant_id does not match VM tenant");
       const parent = chooseParent(this.#store.latestFull(vmId), type);
-      await disk.require();
+      await disk.require(await vm.copyBytes(parent ? "diff" : "full"));
       tenants.admit(vm.tenantId, "snapshot_count");
       const id = nanoId("snap-");
       const admit = async (diskBytes: number) => {
         tenants.admit(vm.tenantId, "snapshot_bytes", diskBytes);
         await disk.require();
       };
-      const order = { id, parent, snapshotsDir: this.#store.dir, admit };
-      await takeSnapshot(vm, order, untilEnd).catch((error) => {
+      const order = { id, parent, store: this.#store, admit };
+      const snapshot = await takeSnapshot(vm, order, untilEnd).catch((error) => {
         throw takeFailure(error, untilEnd);
       });
-      const snapshot = await this.#store.load(id);
       if (stopAfter) await vms.remove(vmId);
       return objectOf(snapshot);
     });
@@ -119,8 +125,8 @@ export class Snapshots<Info> {
   }
 
   restore(id: string, request: RestoreRequest, signal: AbortSignal): Promise<Info> {
-    const { rootPath, vms, rootfs } = this.#parts;
-    const parts = { store: this.#store, merged: this.#merged, rootPath, vms, rootfs };
+    const { rootPath, vms, disk, rootfs } = this.#parts;
+    const parts = { store: this.#store, merged: this.#merged, rootPath, vms, disk, rootfs };
     return this.#alone(signal, (untilEnd) => restoreSnapshot(parts, id, request, untilEnd));
   }
 
@@ -129,21 +135,30 @@ export class Snapshots<Info> {
     return this.#alone(signal, async (untilEnd) => {
       const snapshot = this.#store.get(id);
       if (!snapshot) throw jsonError(404, "snapshot_not_found", "snapshot_not_found");
-      const rootfs = await this.#parts.rootfs();
-      const unsound = await unsoundness(snapshot, rootfs, untilEnd);
-      if (unsound !== null) throw exportFailed(unsound);
-      return await exportSnapshot(snapshot, rootfs);
+      try {
+        const rootfs = await this.#parts.rootfs();
+        const unsound = await unsoundness(snapshot, rootfs, untilEnd);
+        if (unsound !== null) throw exportFailed(unsound);
+        return await exportSnapshot(snapshot, rootfs);
+      } catch (error) {
+        throw isAnswer(error, untilEnd) ? error : exportFailed((error as Error).message, error);
+      }
     });
   }
 
-  /** Only its last step keeps others waiting: a slow sender does not. */
-  import(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<Imported> {
-    const { tenants, disk, rootfs } = this.#parts;
+  /**
+   * Only its last step keeps others waiting: a slow sender does not. Each one looks at the disk for itself, so there are few
+   * at once.
+   */
+  async import(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<Imported> {
+    const { tenants, disk, rootfs, importIdleMs = IMPORT_IDLE_MS } = this.#parts;
+    if (this.#imports.size >= MAX_IMPORTS) throw tooManyImports(MAX_IMPORTS);
     const untilEnd = AbortSignal.any([signal, this.#lifetime.signal]);
     const parts = {
       store: this.#store,
       disk,
       rootfs,
+      idleMs: importIdleMs,
       admit: (tenantId: string | undefined, diskBytes: number) => {
         tenants.admit(tenantId, "snapshot_count");
         tenants.admit(tenantId, "snapshot_bytes", diskBytes);
@@ -152,7 +167,13 @@ export class Snapshots<Info> {
     };
     const importing = withDiskErrors(() => importSnapshot(parts, body, untilEnd));
     this.#imports.add(importing);
-    return importing.finally(() => this.#imports.delete(importing));
+    try {
+      return await importing;
+    } catch (error) {
+      throw isAnswer(error, untilEnd) ? error : importFailed(error as Error);
+    } finally {
+      this.#imports.delete(importing);
+    }
   }
 
   collect(policy: GcPolicy, apply: boolean, signal: AbortSignal): Promise<GcReport> {
@@ -191,9 +212,14 @@ export class Snapshots<Info> {
   }
 }
 
+/** Whether the client can be told it as it is. */
+function isAnswer(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted || error instanceof EngineError || isDiskError(error);
+}
+
 /** Whatever the machine or its files are to blame for. */
 function takeFailure(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted || error instanceof EngineError || isDiskError(error)) return error;
+  if (isAnswer(error, signal)) return error;
   const { message } = error as Error;
   return jsonError(500, "snapshot_failed", `snapshot failed: ${message}`, {}, error);
 }

@@ -9,6 +9,7 @@ import { diskBytesOf } from "./disk-bytes.ts";
 import { writeMemoryDiff } from "./memory-diff.ts";
 import { type RecordFields, SnapshotDraft } from "./snapshot-draft.ts";
 import type { Snapshot, SnapshotType } from "./snapshot-record.ts";
+import type { SnapshotStore } from "./snapshot-store.ts";
 import type { SnapshotVm } from "./snapshot-vms.ts";
 import { unsoundness } from "./sound-snapshot.ts";
 
@@ -19,21 +20,21 @@ export interface TakeOrder {
   id: string;
   /** The full snapshot to take a diff against; null for a full one */
   parent: Snapshot | null;
-  snapshotsDir: string;
+  store: SnapshotStore;
   /** Rejects when a snapshot of this size is too much */
   admit(diskBytes: number): Promise<void>;
 }
 
 /** Takes a snapshot of a running VM, which goes on. It is published when this resolves; else nothing is left. */
-export async function takeSnapshot(vm: SnapshotVm, order: TakeOrder, signal: AbortSignal): Promise<void> {
-  await using draft = await SnapshotDraft.create(order.snapshotsDir, ".taking-");
-  await vm.copy(async (copier, untilEnd) => {
+export async function takeSnapshot(vm: SnapshotVm, order: TakeOrder, signal: AbortSignal): Promise<Snapshot> {
+  await using draft = await SnapshotDraft.create(order.store.dir, ".taking-");
+  return await vm.copy(async (copier, untilEnd) => {
     const manifest = order.parent
       ? await takeDiff(copier, order.id, order.parent, draft, untilEnd)
       : await takeFull(copier, order.id, draft, untilEnd);
     await order.admit(await diskBytesOf(draft.files));
     untilEnd.throwIfAborted();
-    await draft.publish(recordOf(vm, order, manifest.created), manifest, copier.rootfs);
+    return await order.store.publish(draft, recordOf(vm, order, manifest.created), manifest, copier.rootfs);
   }, signal);
 }
 

@@ -9,5 +9,5 @@ const DEADLINE_MS = 30_000;
 /** What every VM has before anybody is told of it. */
 export async function prepareGuest(machine: Machine, signal: AbortSignal): Promise<void> {
   const { exitCode } = await runInGuest(machine, `mkdir -p ${WORKSPACE}`, DEADLINE_MS, signal);
-  if (exitCode !== 0) throw jsonError(500, "spawn_failed", `${WORKSPACE} could not be made in the guest`);
+  if (exitCode !== 0) throw jsonError(500, "prepare_failed", `${WORKSPACE} could not be made in the guest`);
 }

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { AgentError } from "../../../src/guest/agent-error.ts";
 import { VmError } from "../../../src/vm/vm-error.ts";
+import { VsockError } from "../../../src/vsock/vsock-error.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
+import { startHostRun } from "../../support/host-run.ts";
 
 const NONE = "snap-1";
 
@@ -194,10 +197,16 @@ test("POST /snapshots/{id}/restore refuses what is not JSON, and an unknown snap
 test("POST /snapshots/{id}/restore that fails says in which step, and leaves no VM", async () => {
   await using engine = await FakeEngine.open();
   const id = await snapshotOf(engine, await engine.vm());
-  const lost = Object.assign(new Error("the connection to the agent ended"), { name: "AgentError" });
+  const lost = new AgentError("agent_lost", "the connection to the agent ended");
+  const ended = new VmError("clone_failed", "the clone ended while it woke: QEMU exited", lost);
+  /** As whatever a clone failed with is told */
+  const cloneFailed = (cause: Error) => new VmError("clone_failed", `'x': ${cause.message}`, cause);
   for (const [failure, code] of [
     [new VmError("clone_failed", "QEMU did not start"), "firecracker_restore_failed"],
-    [lost, "agent_not_ready"],
+    [cloneFailed(new VmError("vmm_failed", "QEMU refused")), "firecracker_restore_failed"],
+    [cloneFailed(ended), "firecracker_restore_failed"],
+    [cloneFailed(lost), "agent_not_ready"],
+    [cloneFailed(new VsockError("connect_failed", "no answer")), "agent_not_ready"],
   ] as const) {
     engine.machines.failure = failure;
     const refused = await engine.post(`/snapshots/${id}/restore`);
@@ -206,6 +215,36 @@ test("POST /snapshots/{id}/restore that fails says in which step, and leaves no 
     expect((refused.json as { error: string }).error).toContain(failure.message);
   }
   expect((await engine.get("/vms")).json).toHaveLength(1);
+});
+
+test("POST /snapshots/{id}/restore whose guest or egress rules cannot be prepared says so, and leaves no VM", async () => {
+  let isBroken = false;
+  await using engine = await FakeEngine.open({}, (run, hostPath, signal) => {
+    const command = isBroken ? new TextEncoder().encode("exit 1") : run.command;
+    return startHostRun({ ...run, command }, hostPath, signal);
+  });
+  const dir = join(engine.env["IGN_ENGINE_PROFILES"]!, "shell");
+  const id = await snapshotOf(engine, await engine.vm());
+  isBroken = true;
+  const unprepared = await engine.post(`/snapshots/${id}/restore`);
+  expect([unprepared.status, unprepared.json]).toMatchObject([500, { code: "guest_reconfigure_failed" }]);
+  isBroken = false;
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, "egress.json"), "{");
+  const ruleless = await engine.post(`/snapshots/${id}/restore`);
+  expect([ruleless.status, ruleless.json]).toMatchObject([500, { code: "egress_policy_failed" }]);
+  expect((await engine.get("/vms")).json).toHaveLength(1);
+});
+
+test("POST /snapshots/{id}/restore on a disk that becomes full while it starts QEMU answers 507", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await snapshotOf(engine, await engine.vm());
+  const full = Object.assign(new Error("no space left"), { code: "ENOSPC" });
+  engine.machines.failure = new VmError("clone_failed", "'x' could not be restored: no space left", full);
+  expect(await engine.post(`/snapshots/${id}/restore`)).toMatchObject({
+    status: 507,
+    json: { code: "disk_full", source_snapshot_id: id },
+  });
 });
 
 test("POST /snapshots/gc tells what would go, and with apply deletes it and records that", async () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { EngineError } from "../../../../src/engine/engine-error.ts";
 import { type BundleEntry, pack, unpack, withContent, withJson } from "../../../support/bundles.ts";
 import { rejection } from "../../../support/rejection.ts";
-import { AS_IT_WAS, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
+import { AS_IT_WAS, AUTO, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
 
 describe("a bundle", () => {
   let source: FakeHost;
@@ -154,9 +154,10 @@ describe("a bundle", () => {
     const changed = (change: object) =>
       pack(withJson(entries, "metadata.json", (value) => Object.assign(value, change)));
     await expectRefused(changed({ tenant_id: "other" }), "another tenant_id");
-    await expectRefused(changed({ agent_token: "chosen by the sender" }), "token or a path");
+    await expectRefused(changed({ agent_token: "chosen by the sender" }), "a token, a path");
+    await expectRefused(changed({ imported: true }), "a token, a path or a mark");
     for (const key of ["disk_path", "mem_file_path", "stat_file_path", "disk_copy_path", "vsock_path"])
-      await expectRefused(changed({ [key]: "/etc/passwd" }), "token or a path");
+      await expectRefused(changed({ [key]: "/etc/passwd" }), "a token, a path");
     await expectRefused(changed({ extra: 1 }), "metadata.json is not what it should be");
   });
 
@@ -231,6 +232,61 @@ describe("a bundle", () => {
     await other.restart();
     expect((await rejection<EngineError>(other.import(full))).status).toBe(507);
     expect(other.names()).toEqual([]);
+  });
+
+  test("is never what a VM of the name in it is compared with", async () => {
+    using other = await FakeHost.open();
+    const vm = other.start("vm-1");
+    const { snapshot_id: own } = await other.snapshots.take("vm-1", FULL, FOREVER);
+    const foreign = withContent(entries, "memory.bin", new Uint8Array(vm.bytes.byteLength).fill(7));
+    const created_at = new Date(Date.now() + 3_600_000).toISOString();
+    const later = (value: Record<string, unknown>) => Object.assign(value, { created_at });
+    const bundle = withJson(withJson(foreign, "metadata.json", later), "manifest.json", later);
+    await other.import(pack(bundle));
+    vm.write(0, 99);
+    const diff = await other.snapshots.take("vm-1", AUTO, FOREVER);
+    expect(diff.base_snapshot_id).toBe(own);
+    const restored = await other.snapshots.restore(diff.snapshot_id, AS_IT_WAS, FOREVER);
+    expect(Buffer.compare(restored.memory, vm.bytes)).toBe(0);
+    // Nor is it under the next engine, and it does not travel on as one that is marked.
+    await other.restart();
+    expect((await other.snapshots.take("vm-1", AUTO, FOREVER)).base_snapshot_id).toBe(own);
+    using third = await FakeHost.open();
+    expect(await third.import(await other.bundle(fullId))).toMatchObject({ status: "imported" });
+  });
+
+  test("whose sender stalls is given up with 408 and leaves nothing", async () => {
+    using other = await FakeHost.open();
+    other.importIdleMs = 50;
+    await other.restart();
+    const stalled = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(full.subarray(0, full.byteLength / 2)),
+    });
+    expect((await rejection<EngineError>(other.snapshots.import(stalled, FOREVER))).status).toBe(408);
+    expect(other.names()).toEqual([]);
+  });
+
+  test("that breaks off in its sender is refused with the reason", async () => {
+    const broken = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.error(new Error("connection reset")),
+    });
+    const refused = await rejection<EngineError>(target.snapshots.import(broken, FOREVER));
+    expect(refused.body).toMatchObject({ reason: "the archive broke off: connection reset" });
+    expect(target.names()).toEqual([]);
+  });
+
+  test("is one of four at once; a fifth is refused until one has ended", async () => {
+    using other = await FakeHost.open();
+    const leaving = new AbortController();
+    const silent = () => other.snapshots.import(new ReadableStream<Uint8Array>(), leaving.signal);
+    const waiting = [silent(), silent(), silent(), silent()];
+    expect(await rejection<EngineError>(other.import(full))).toMatchObject({
+      status: 503,
+      body: { error: "too_many_imports" },
+    });
+    leaving.abort(new Error("the clients left"));
+    await Promise.allSettled(waiting);
+    expect(await other.import(full)).toMatchObject({ status: "imported" });
   });
 
   test("whose sender is given up on leaves nothing", async () => {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256OfFile } from "../../../../src/base/file-hash.ts";
 import { DiskFloor } from "../../../../src/engine/disk-floor.ts";
-import { vmNotFound } from "../../../../src/engine/engine-error.ts";
+import { jsonError, vmNotFound } from "../../../../src/engine/engine-error.ts";
 import type { RestoreOrder, SnapshotVm, SnapshotVms } from "../../../../src/engine/snapshots/snapshot-vms.ts";
 import { type SnapshotParts, Snapshots } from "../../../../src/engine/snapshots/snapshots.ts";
 import { Tenants } from "../../../../src/engine/tenants/tenants.ts";
@@ -25,6 +25,22 @@ export interface Restored {
   state: string;
 }
 
+/** One on which no more than some bytes may be written at once. */
+class SmallDisk extends DiskFloor {
+  readonly #roomBytes: () => number | null;
+
+  constructor(path: string, floorBytes: number, roomBytes: () => number | null) {
+    super(path, floorBytes);
+    this.#roomBytes = roomBytes;
+  }
+
+  override async require(neededBytes = 0): Promise<void> {
+    if (neededBytes > (this.#roomBytes() ?? Number.POSITIVE_INFINITY))
+      throw jsonError(507, "disk_full", "insufficient disk space");
+    await super.require(neededBytes);
+  }
+}
+
 /** A work directory and VMs without guests. */
 export class FakeHost extends TemporaryDirectory implements SnapshotVms<Restored> {
   readonly rootPath = this.join("engine");
@@ -33,11 +49,16 @@ export class FakeHost extends TemporaryDirectory implements SnapshotVms<Restored
   readonly warnings: string[] = [];
   readonly vmFields: Partial<SnapshotVm> = {};
   rootfs!: SealedFile;
+  /** Why the root cannot be had */
+  rootfsFailure: Error | null = null;
   tenants!: Tenants;
   snapshots!: Snapshots<Restored>;
   /** Thrown by the next restore */
   failure: unknown = null;
   floorBytes = 0;
+  /** What the disk has to give above its floor; null for what there is */
+  roomBytes: number | null = null;
+  importIdleMs = 60_000;
 
   static async open(rootfs = ROOTFS): Promise<FakeHost> {
     const host = new FakeHost();
@@ -58,10 +79,14 @@ export class FakeHost extends TemporaryDirectory implements SnapshotVms<Restored
   get parts(): SnapshotParts<Restored> {
     const ignore = () => undefined;
     const warn = (_: object, message: string) => void this.warnings.push(message);
-    const { rootPath, tenants, rootfs, floorBytes } = this;
-    const disk = new DiskFloor(rootPath, floorBytes);
+    const { rootPath, tenants, floorBytes, importIdleMs } = this;
+    const disk = new SmallDisk(rootPath, floorBytes, () => this.roomBytes);
     const log = { debug: ignore, info: ignore, warn, error: warn };
-    return { rootPath, vms: this, tenants, disk, rootfs: async () => rootfs, log };
+    const rootfs = async () => {
+      if (this.rootfsFailure) throw this.rootfsFailure;
+      return this.rootfs;
+    };
+    return { rootPath, vms: this, tenants, disk, rootfs, importIdleMs, log };
   }
 
   /** A VM whose first pages are not those of its base. */
@@ -82,6 +107,7 @@ export class FakeHost extends TemporaryDirectory implements SnapshotVms<Restored
       egressPolicy: undefined,
       guestIp: "10.0.1.2",
       agentToken: "secret of the agent",
+      copyBytes: async () => memory.bytes.byteLength,
       copy: (work, signal) => work(memory, signal),
       ...this.vmFields,
     };

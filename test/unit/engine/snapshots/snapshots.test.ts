@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { EngineError } from "../../../../src/engine/engine-error.ts";
+import type { Capture } from "../../../../src/vm/capture-machine.ts";
+import type { FakeMemory } from "../../../support/fake-memory.ts";
 import { rejection } from "../../../support/rejection.ts";
 import { flipBit } from "../../../support/test-store.ts";
 import { AS_IT_WAS, AUTO, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
@@ -10,6 +13,16 @@ const take = (host: FakeHost, request: typeof FULL | typeof DIFF | typeof AUTO =
 const restore = (host: FakeHost, id: string) => host.snapshots.restore(id, AS_IT_WAS, FOREVER);
 const remove = (host: FakeHost, id: string) => host.snapshots.delete(id, FOREVER);
 const refusal = (promise: Promise<unknown>) => rejection<EngineError>(promise);
+
+/** Lets something happen between a capture and what becomes of it. */
+function afterCapture(memory: FakeMemory, happen: (capture: Capture, dir: string) => void): void {
+  const captureMachine = memory.captureMachine.bind(memory);
+  memory.captureMachine = async (files, signal) => {
+    const capture = await captureMachine(files, signal);
+    happen(capture, dirname(files.memoryPath));
+    return capture;
+  };
+}
 
 describe("a full snapshot", () => {
   test("is the VM as it was, whatever it does later", async () => {
@@ -70,6 +83,24 @@ describe("a full snapshot", () => {
     host.start("vm-1").failure = Object.assign(new Error("no space"), { code: "ENOSPC" });
     expect((await refusal(take(host))).status).toBe(507);
     expect(host.names()).toEqual([]);
+  });
+
+  test("that cannot be sealed is a snapshot, and says so", async () => {
+    using host = await FakeHost.open();
+    afterCapture(host.start("vm-1"), (_, dir) => mkdirSync(join(dir, "verified.json")));
+    const { snapshot_id } = await take(host);
+    expect(host.warnings).toEqual(["verified.json could not be written"]);
+    expect(host.snapshots.list().map((each) => each.snapshot_id)).toEqual([snapshot_id]);
+  });
+
+  test("that cannot be read back is gone", async () => {
+    using host = await FakeHost.open();
+    afterCapture(host.start("vm-1"), ({ files }) => {
+      files.memory.bytes += 1;
+    });
+    expect((await refusal(take(host))).message).toContain("memory.bin has 524288 bytes");
+    expect(host.names()).toEqual([]);
+    expect(host.snapshots.list()).toEqual([]);
   });
 
   test("stops its VM when that is wanted, and only then", async () => {
@@ -211,9 +242,37 @@ describe("a restore", () => {
     const as = (tenantId: string | undefined, egressPolicy?: "profile" | "allow_all") =>
       host.snapshots.restore(snapshot_id, { tenantId, egressPolicy }, FOREVER);
     expect((await refusal(as("other"))).body).toMatchObject({ code: "tenant_mismatch" });
-    expect((await refusal(as("acme", "allow_all"))).body).toMatchObject({ code: "egress_policy_mismatch" });
+    expect((await refusal(as("acme", "allow_all"))).body).toMatchObject({
+      error:
+        "egress_policy does not match snapshot egress_policy: it is profile, and allow_all was asked for",
+      code: "egress_policy_mismatch",
+    });
     expect((await as("acme", "profile")).order).toMatchObject({ tenantId: "acme", egressPolicy: "profile" });
     expect((await as(undefined)).order).toMatchObject({ tenantId: "acme", egressPolicy: undefined });
+  });
+});
+
+describe("without the image", () => {
+  test("a restore, an export and an import say so, and leave nothing", async () => {
+    using host = await FakeHost.open();
+    host.start("vm-1");
+    const { snapshot_id: id } = await take(host);
+    const bundle = await host.bundle(id);
+    host.rootfsFailure = new Error("the image is missing; run scripts/build");
+    const reason = "the image is missing; run scripts/build";
+    expect(await refusal(restore(host, id))).toMatchObject({
+      status: 500,
+      body: { error: reason, code: "firecracker_restore_failed", source_snapshot_id: id },
+    });
+    expect(await refusal(host.bundle(id))).toMatchObject({
+      status: 500,
+      body: { error: "snapshot_export_failed", reason },
+    });
+    expect(await refusal(host.import(bundle))).toMatchObject({
+      status: 500,
+      body: { error: "snapshot_import_failed", reason },
+    });
+    expect(host.names()).toEqual([id]);
   });
 });
 
@@ -252,6 +311,27 @@ describe("what happens to snapshots", () => {
     expect((await refusal(take(host))).body).toMatchObject({ resource: "snapshot_bytes", limit: 1 });
     expect(host.names()).toHaveLength(1);
     expect(host.tenants.get("acme")?.usage).toMatchObject({ snapshot_count: 1 });
+  });
+
+  test("keeps off a disk that has not the room for all that will be written", async () => {
+    using host = await FakeHost.open();
+    const memory = host.start("vm-1");
+    await take(host);
+    const diff = await take(host, DIFF);
+    host.roomBytes = memory.bytes.byteLength - 1;
+    const before = host.names();
+    expect((await refusal(take(host))).status).toBe(507);
+    host.roomBytes = 1;
+    expect(await refusal(restore(host, diff.snapshot_id))).toMatchObject({
+      status: 507,
+      body: { code: "disk_full", source_snapshot_id: diff.snapshot_id },
+    });
+    expect(host.names()).toEqual(before);
+    expect(readdirSync(`${host.rootPath}/merged/snapshots`)).toEqual([]);
+    host.roomBytes = null;
+    await restore(host, diff.snapshot_id);
+    host.roomBytes = 1;
+    await restore(host, diff.snapshot_id);
   });
 
   test("keeps off a disk that has no room left", async () => {
