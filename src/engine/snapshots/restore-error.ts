@@ -1,7 +1,6 @@
 import { EgressError } from "../../egress/egress-error.ts";
 import { AgentError } from "../../guest/agent-error.ts";
 import { VmError } from "../../vm/vm-error.ts";
-import { VsockError } from "../../vsock/vsock-error.ts";
 import { diskFull } from "../disk-full.ts";
 import { EngineError } from "../engine-error.ts";
 
@@ -69,7 +68,7 @@ function codeOf(error: unknown): RestoreCode {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EngineError && cause.code === "prepare_failed") return "guest_reconfigure_failed";
     if (cause instanceof EgressError) return "egress_policy_failed";
-    if (cause instanceof AgentError || cause instanceof VsockError) return "agent_not_ready";
+    if (cause instanceof AgentError) return "agent_not_ready";
     // What a clone failed with is wrapped once. A second one in it says how QEMU ended, which is why the agent was lost.
     if (cause instanceof VmError && ++vmErrors > 1) break;
   }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { EngineError } from "../../../../src/engine/engine-error.ts";
 import { type BundleEntry, pack, unpack, withContent, withJson } from "../../../support/bundles.ts";
 import { rejection } from "../../../support/rejection.ts";
-import { AS_IT_WAS, AUTO, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
+import { AS_IT_WAS, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
 
 describe("a bundle", () => {
   let source: FakeHost;
@@ -232,74 +232,6 @@ describe("a bundle", () => {
     await other.restart();
     expect((await rejection<EngineError>(other.import(full))).status).toBe(507);
     expect(other.names()).toEqual([]);
-  });
-
-  test("is never what a VM of the name in it is compared with", async () => {
-    using other = await FakeHost.open();
-    const vm = other.start("vm-1");
-    const { snapshot_id: own } = await other.snapshots.take("vm-1", FULL, FOREVER);
-    const foreign = withContent(entries, "memory.bin", new Uint8Array(vm.bytes.byteLength).fill(7));
-    const created_at = new Date(Date.now() + 3_600_000).toISOString();
-    const later = (value: Record<string, unknown>) => Object.assign(value, { created_at });
-    const bundle = withJson(withJson(foreign, "metadata.json", later), "manifest.json", later);
-    await other.import(pack(bundle));
-    vm.write(0, 99);
-    const diff = await other.snapshots.take("vm-1", AUTO, FOREVER);
-    expect(diff.base_snapshot_id).toBe(own);
-    const restored = await other.snapshots.restore(diff.snapshot_id, AS_IT_WAS, FOREVER);
-    expect(Buffer.compare(restored.memory, vm.bytes)).toBe(0);
-    // Nor is it under the next engine, and it does not travel on as one that is marked.
-    await other.restart();
-    expect((await other.snapshots.take("vm-1", AUTO, FOREVER)).base_snapshot_id).toBe(own);
-    using third = await FakeHost.open();
-    expect(await third.import(await other.bundle(fullId))).toMatchObject({ status: "imported" });
-  });
-
-  test("whose sender stalls is given up with 408 and leaves nothing", async () => {
-    using other = await FakeHost.open();
-    other.importIdleMs = 50;
-    await other.restart();
-    const stalled = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(full.subarray(0, full.byteLength / 2)),
-    });
-    expect((await rejection<EngineError>(other.snapshots.import(stalled, FOREVER))).status).toBe(408);
-    expect(other.names()).toEqual([]);
-  });
-
-  test("that breaks off in its sender is refused with the reason", async () => {
-    const broken = new ReadableStream<Uint8Array>({
-      pull: (controller) => controller.error(new Error("connection reset")),
-    });
-    const refused = await rejection<EngineError>(target.snapshots.import(broken, FOREVER));
-    expect(refused.body).toMatchObject({ reason: "the archive broke off: connection reset" });
-    expect(target.names()).toEqual([]);
-  });
-
-  test("is one of four at once; a fifth is refused until one has ended", async () => {
-    using other = await FakeHost.open();
-    const leaving = new AbortController();
-    const silent = () => other.snapshots.import(new ReadableStream<Uint8Array>(), leaving.signal);
-    const waiting = [silent(), silent(), silent(), silent()];
-    expect(await rejection<EngineError>(other.import(full))).toMatchObject({
-      status: 503,
-      body: { error: "too_many_imports" },
-    });
-    leaving.abort(new Error("the clients left"));
-    await Promise.allSettled(waiting);
-    expect(await other.import(full)).toMatchObject({ status: "imported" });
-  });
-
-  test("whose sender is given up on leaves nothing", async () => {
-    const leaving = new AbortController();
-    const slow = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(full.subarray(0, full.byteLength / 2)),
-    });
-    const importing = target.snapshots.import(slow, leaving.signal);
-    await Bun.sleep(20);
-    expect(readdirSync(target.at())).toEqual([expect.stringMatching(/^\.import-/)]);
-    leaving.abort(new Error("the client left"));
-    expect((await rejection(importing)).message).toBe("the client left");
-    expect(target.names()).toEqual([]);
   });
 
   test("is not made of a snapshot that is damaged or not there", async () => {
