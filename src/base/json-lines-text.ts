@@ -10,11 +10,12 @@ export interface JsonLinesContent {
 /** Reads around what is damaged: what is behind it is whole. */
 export function parseJsonLines(text: string): JsonLinesContent {
   const lines = text.split("\n").filter((line) => line !== "");
-  const records = lines.map(parseRecord).filter((record) => record !== null);
+  const records = lines.map(parseJsonLine).filter((record) => record !== null);
   return { records, damagedLines: lines.length - records.length };
 }
 
-function parseRecord(line: string): Record<string, unknown> | null {
+/** Null for what is no object. */
+export function parseJsonLine(line: string): Record<string, unknown> | null {
   const record = parseJson(line);
   const isObject = typeof record === "object" && record !== null && !Array.isArray(record);
   return isObject ? (record as Record<string, unknown>) : null;

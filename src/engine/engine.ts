@@ -155,11 +155,7 @@ async function buildParts(
     egress,
     forwards: new Forwards(log),
     metrics: new EngineMetrics(vms, tasks, meter),
-    audit: new RuntimeAudit(
-      auditLines,
-      (tenantId) => tenants.quotaOf(tenantId)?.retained_audit_records ?? 0,
-      log,
-    ),
+    audit: await RuntimeAudit.open(auditLines, tenants, log),
     access: new JsonLines(join(paths.audit, "access.jsonl"), { rotateBytes: ACCESS_LOG_BYTES }),
     baseUrl,
   };

@@ -3,9 +3,12 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
+import { auditedOperation } from "./audited-operation.ts";
 
 const DEADLINE_MS = 60_000;
+const DEFAULT_ACCESS_RECORDS = 100;
 const MAX_ACCESS_RECORDS = 1000;
+const MAX_RUNTIME_RECORDS = 100_000;
 
 /** A number in a query: digits only. */
 function count(max: number) {
@@ -26,11 +29,11 @@ const readRuntime = createRoute({
   summary: "What was done to the engine",
   middleware: routeLimits({ deadlineMs: DEADLINE_MS }),
   request: {
-    query: z.object({ tenant_id: z.string().optional(), limit: count(1_000_000).optional() }),
+    query: z.object({ tenant_id: z.string().optional(), limit: count(MAX_RUNTIME_RECORDS).optional() }),
   },
   responses: {
     200: {
-      description: "The newest ones, the oldest of them first",
+      description: "The newest ones, 1000 unless another number is asked for, the oldest of them first",
       content: { "application/json": { schema: records } },
     },
     ...errorResponses(),
@@ -51,7 +54,10 @@ const pruneRuntime = createRoute({
     },
   },
   responses: {
-    200: { description: "What is left", content: { "application/json": { schema: records } } },
+    200: {
+      description: "The newest 1000 of what is left",
+      content: { "application/json": { schema: records } },
+    },
     ...errorResponses(413, 415),
   },
 });
@@ -100,20 +106,23 @@ export function mountAuditRoutes(app: EngineApp, { audit, access }: EngineParts)
     const { tenant_id: tenantId, limit } = c.req.valid("query");
     return c.json({ records: await audit.read(tenantId || undefined, limit ?? 0) }, 200);
   });
-  app.openapi(pruneRuntime, (c) => {
+  app.openapi(pruneRuntime, async (c) => {
     const { keep_last: keepLast, max_age_seconds: maxAgeS } = c.req.valid("json");
-    return c.json({ records: audit.prune({ keepLast, maxAgeS }) }, 200);
+    const records = await auditedOperation(audit, { operation: "POST /audit/runtime/prune" }, async () => {
+      await audit.prune({ keepLast, maxAgeS });
+      return await audit.read(undefined, 0);
+    });
+    return c.json({ records }, 200);
   });
   app.openapi(readAccess, async (c) => {
     const { limit, client, status, method } = c.req.valid("query");
-    const matching = (await access.read()).filter(
+    const matching = await access.newest(
+      limit || DEFAULT_ACCESS_RECORDS,
       (record) =>
         (!client || record["client"] === client) &&
         (!status || record["status"] === status) &&
         (!method || record["method"] === method.toUpperCase()),
     );
-    return c.json(matching.slice(-(limit || DEFAULT_ACCESS_RECORDS)).reverse() as never, 200);
+    return c.json(matching.reverse() as never, 200);
   });
 }
-
-const DEFAULT_ACCESS_RECORDS = 100;

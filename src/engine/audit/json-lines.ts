@@ -3,20 +3,21 @@ import {
   constants,
   existsSync,
   fstatSync,
-  fsyncSync,
   openSync,
-  readFileSync,
   readSync,
   renameSync,
-  rmSync,
   writeSync,
 } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { parseJsonLines } from "../../base/json-lines-text.ts";
+import { open } from "node:fs/promises";
+import { parseJsonLine } from "../../base/json-lines-text.ts";
+import { linesFromEnd } from "./lines-from-end.ts";
+import { rewriteLines } from "./rewrite-lines.ts";
 
 const NEW_LINE = 0x0a;
 /** A link in its place must not make us write elsewhere. */
 const APPEND = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
+
+export type JsonRecord = Record<string, unknown>;
 
 export interface JsonLinesOptions {
   /** The file becomes `<path>.1`, and that one goes, when it is larger, in `bytes`; never without it */
@@ -25,13 +26,14 @@ export interface JsonLinesOptions {
 
 /**
  * An append-only file of JSON objects, one a line. A line that a crash cut off is left alone, told apart by the next
- * line's beginning, and skipped by readers.
+ * line's beginning, and skipped by readers. However long it is, no more than a block of it is in memory, and nobody waits.
  */
 export class JsonLines implements Disposable {
   readonly path: string;
   readonly #rotateBytes: number;
   #fd: number | null = null;
   #bytes = 0;
+  #rewriting: Promise<void> = Promise.resolve();
 
   constructor(path: string, options: JsonLinesOptions = {}) {
     this.path = path;
@@ -55,34 +57,50 @@ export class JsonLines implements Disposable {
     this.#bytes += line.byteLength;
   }
 
-  /** All whole records, the oldest first. */
-  async read(): Promise<Record<string, unknown>[]> {
-    let text: string;
-    try {
-      text = await readFile(this.path, "utf8");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw error;
+  /** The newest `limit` records that are wanted, the oldest first. */
+  async newest(limit: number, isWanted: (record: JsonRecord) => boolean = () => true): Promise<JsonRecord[]> {
+    const found: JsonRecord[] = [];
+    for await (const records of this.newestFirst()) {
+      for (const record of records) {
+        if (found.length === limit) break;
+        if (isWanted(record)) found.push(record);
+      }
+      if (found.length === limit) break;
     }
-    return parseJsonLines(text).records;
+    return found.reverse();
   }
 
-  /** Replaces all records by those `keep` returns of them. Nothing is appended meanwhile: nothing is awaited. */
-  rewrite(
-    keep: (records: Record<string, unknown>[]) => Record<string, unknown>[],
-  ): Record<string, unknown>[] {
-    const kept = keep(parseJsonLines(existsSync(this.path) ? readFileSync(this.path, "utf8") : "").records);
-    const text = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
-    this[Symbol.dispose]();
-    const temporaryPath = `${this.path}.tmp-${crypto.randomUUID()}`;
-    try {
-      writeFile(temporaryPath, Buffer.from(text));
-      renameSync(temporaryPath, this.path);
-    } catch (error) {
-      rmSync(temporaryPath, { force: true });
-      throw error;
+  /** All whole records, group by group, and after them those of the file that was set aside. */
+  async *newestFirst(): AsyncGenerator<JsonRecord[]> {
+    let before: number | null = null;
+    for (const path of [this.path, `${this.path}.1`]) {
+      if (!existsSync(path)) continue;
+      await using file = await open(path, "r");
+      const { ino, size } = await file.stat();
+      // It may have been set aside just now, and was told already.
+      if (ino === before) continue;
+      before = ino;
+      for await (const lines of linesFromEnd(file, size))
+        yield lines.map(({ text }) => parseJsonLine(text)).filter((record) => record !== null);
     }
-    return kept;
+  }
+
+  /**
+   * Removes all records but those that `isKept`, which is asked of the newest first, and those that are appended meanwhile.
+   * Rejects with nothing changed.
+   */
+  async rewrite(isKept: (record: JsonRecord) => boolean): Promise<void> {
+    const isLineKept = (text: string) => {
+      const record = parseJsonLine(text);
+      return record !== null && isKept(record);
+    };
+    const rewritten = this.#rewriting.then(async () => {
+      if (!existsSync(this.path)) return;
+      // Whoever appends next opens the new file.
+      await rewriteLines(this.path, isLineKept, () => this[Symbol.dispose]());
+    });
+    this.#rewriting = rewritten.catch(() => undefined);
+    await rewritten;
   }
 
   [Symbol.dispose](): void {
@@ -97,16 +115,6 @@ export class JsonLines implements Disposable {
     if (this.#bytes > 0 && readSync(fd, last, 0, 1, this.#bytes - 1) === 1 && last[0] !== NEW_LINE)
       this.#bytes += writeSync(fd, "\n");
     return fd;
-  }
-}
-
-function writeFile(path: string, bytes: Uint8Array): void {
-  const fd = openSync(path, "wx", 0o600);
-  try {
-    writeWhole(fd, bytes);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 

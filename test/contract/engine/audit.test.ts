@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
@@ -48,6 +48,8 @@ test("what is done is recorded with tenant, VM and result, and without secrets",
   expect(readFileSync(path, "utf8")).not.toMatch(/s3cret|hidden|agent_token/);
 });
 
+const PRUNE = "POST /audit/runtime/prune";
+
 test("records can be read by tenant and number, and pruned by number, age and quota", async () => {
   await using engine = await FakeEngine.open();
   const path = join(engine.engine.parts.paths.audit, "runtime-audit.jsonl");
@@ -62,10 +64,53 @@ test("records can be read by tenant and number, and pruned by number, age and qu
   const prune = async (policy: object) =>
     numbers(((await engine.post("/audit/runtime/prune", policy)).json as Records).records);
   expect(await prune({ max_age_seconds: 3600 })).toEqual(["op 2", "op 3", "op 4", "op 5", "op 6"]);
-  expect(await prune({ keep_last: 4 })).toEqual(["op 3", "op 4", "op 5", "op 6"]);
+  expect(await prune({ keep_last: 5 })).toEqual(["op 3", "op 4", "op 5", "op 6", PRUNE]);
   await engine.send("PUT", "/tenants/a", { quota: { retained_audit_records: 1 } });
-  expect(await prune({})).toEqual(["op 5", "op 6", "PUT /tenants/{tenant_id}"]);
-  expect(numbers(await recordsOf(engine))).toEqual(["op 5", "op 6", "PUT /tenants/{tenant_id}"]);
+  expect(await prune({})).toEqual(["op 5", "op 6", PRUNE, PRUNE, "PUT /tenants/{tenant_id}"]);
+  expect(numbers(await recordsOf(engine))).toEqual([
+    "op 5",
+    "op 6",
+    PRUNE,
+    PRUNE,
+    "PUT /tenants/{tenant_id}",
+    PRUNE,
+  ]);
+});
+
+test("of many records the newest 1000 are answered, and so are those that are left by a prune", async () => {
+  await using engine = await FakeEngine.open();
+  const path = join(engine.engine.parts.paths.audit, "runtime-audit.jsonl");
+  const lines = Array.from({ length: 3000 }, (_, n) => `{"daemon_operation":"op ${n}"}\n`);
+  writeFileSync(path, lines.join(""));
+  const newest = await recordsOf(engine);
+  expect([newest.length, newest[0], newest[999]]).toEqual([
+    1000,
+    { daemon_operation: "op 2000" },
+    { daemon_operation: "op 2999" },
+  ]);
+  expect(await recordsOf(engine, "?limit=2500")).toHaveLength(2500);
+  const pruned = await engine.post("/audit/runtime/prune", { keep_last: 2000 });
+  expect((pruned.json as Records).records).toEqual(newest);
+  expect(await recordsOf(engine, "?limit=100000")).toHaveLength(2001);
+});
+
+test("a tenant's use tells how many records of it are kept, also after a prune and a restart", async () => {
+  await using engine = await FakeEngine.open();
+  await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 9 } });
+  const used = async () =>
+    ((await engine.get("/tenants/acme")).json as { usage: Record<string, number> }).usage[
+      "retained_audit_records"
+    ];
+  const id = await engine.vm({ tenant_id: "acme" });
+  await engine.request("DELETE", `/vms/${id}`);
+  await engine.vm({ tenant_id: "other" });
+  expect(await used()).toBe(3);
+  await engine.restart();
+  expect(await used()).toBe(3);
+  await engine.post("/audit/runtime/prune", { keep_last: 2 });
+  expect(await used()).toBe(1);
+  await engine.vm({ tenant_id: "acme" });
+  expect(await used()).toBe(2);
 });
 
 test("bad numbers are refused with 400", async () => {

@@ -21,7 +21,7 @@ test("a tenant has a quota once it is put, and its use of it is counted", async 
   await engine.vm({ tenant_id: "acme" });
   await engine.vm({ tenant_id: "other" });
   await engine.restart();
-  const used = { ...record, usage: { ...UNLIMITED, active_vms: 1 } };
+  const used = { ...record, usage: { ...UNLIMITED, active_vms: 1, retained_audit_records: 2 } };
   expect((await engine.get("/tenants/acme")).json).toEqual(used);
   expect((await engine.get("/tenants")).json).toEqual([used]);
 });
