@@ -14,7 +14,18 @@ import { TASK_LIMIT_MS, type TaskResult } from "./tasks.ts";
 /** For what comes before and after the task itself */
 const MARGIN_MS = 60_000;
 
-const taskResult = z.object({ output: z.string(), error: z.string().optional() }).openapi("TaskResult");
+/** Part of a path in the guest, maybe. Empty as if it were not there */
+const SESSION = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$/;
+
+const taskResult = z
+  .object({
+    output: z.string(),
+    output_truncated: z.literal(true).optional(),
+    output_bytes: z.int().optional(),
+    output_path: z.string().optional(),
+    error: z.string().optional(),
+  })
+  .openapi("TaskResult");
 const resultBody = { "application/json": { schema: taskResult } };
 
 const runTask = createRoute({
@@ -33,7 +44,7 @@ const runTask = createRoute({
           schema: z
             .object({
               prompt: z.string().optional().openapi({ minLength: 1 }),
-              session: z.string().optional(),
+              session: z.string().optional().openapi({ pattern: SESSION.source }),
             })
             .openapi({ required: ["prompt"] }),
         },
@@ -53,7 +64,7 @@ const runTask = createRoute({
 export function mountTaskRoutes(app: EngineApp, { vms, tasks, audit }: EngineParts): void {
   app.openapi(runTask, async (c) => {
     const vm = vms.get(c.req.valid("param").id);
-    const { prompt = "" } = c.req.valid("json");
+    const { prompt = "", session = "" } = c.req.valid("json");
     const depth = depthOf(c.req.header(DEPTH_HEADER));
     const about = { operation: "POST /vms/{vm_id}/tasks", tenantId: vm.record.tenant_id, vmId: vm.id };
     const cancel = new AbortController();
@@ -61,7 +72,9 @@ export function mountTaskRoutes(app: EngineApp, { vms, tasks, audit }: EnginePar
     const begun = Promise.withResolvers<RunHandle>();
     const result = auditedOperation(audit, about, async (told): Promise<TaskResult> => {
       if (prompt === "") throw new EngineError(400, "prompt_required", "prompt required");
-      const done = await tasks.run(vm, { prompt, depth, signal, onStart: begun.resolve });
+      if (!SESSION.test(session)) throw new EngineError(400, "invalid_session", "invalid session");
+      const request = { prompt, session: session || undefined, depth, signal, onStart: begun.resolve };
+      const done = await tasks.run(vm, request);
       if (done.error !== undefined) told.failure = "the task failed";
       return done;
     });

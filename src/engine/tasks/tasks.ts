@@ -1,6 +1,6 @@
 import { AgentError } from "../../guest/agent-error.ts";
 import { capturedText } from "../../guest/captured-text.ts";
-import type { CommandEnd } from "../../guest/output-capture.ts";
+import { type CapturedStream, type CommandEnd, isCut } from "../../guest/output-capture.ts";
 import type { RunHandle } from "../../guest/run-handle.ts";
 import { EngineError, jsonError } from "../engine-error.ts";
 import type { Profiles } from "../profiles/profiles.ts";
@@ -20,6 +20,8 @@ const REPORT_MS = 1000;
 
 export interface TaskRequest {
   prompt: string;
+  /** Name of what the program is to go on from, if it can */
+  session?: string | undefined;
   /** How many tasks led to this one, from X-Ephemera-Task-Depth */
   depth?: number;
   /** Cancels it */
@@ -31,6 +33,12 @@ export interface TaskRequest {
 /** `error` is there when the task failed; `output` is what it printed until then. */
 export interface TaskResult {
   output: string;
+  /** There when `output` is not all it printed */
+  output_truncated?: true;
+  /** All of it, where `output` is not */
+  output_bytes?: number;
+  /** File in the guest that begins with the first byte of it, where `output` is not all */
+  output_path?: string;
   error?: string;
 }
 
@@ -64,20 +72,23 @@ export class Tasks {
 
   /**
    * Runs one and resolves with what it printed, whether it failed or not. Rejects with 503 while another one runs in the
-   * VM, 409 for a paused one, 403 beyond the tenant's quota, 508 when it is too deep, 502 when the guest is gone.
+   * VM, 409 for a paused one, 403 beyond the tenant's quota, 508 when it is too deep, 502 when the guest is gone, and 400
+   * for a prompt that its program cannot be given.
    */
   async run(vm: EngineVm, request: TaskRequest): Promise<TaskResult> {
     const depth = request.depth ?? 0;
     if (depth >= this.#maxDepth)
       throw jsonError(508, "task_too_deep", `task depth limit reached (${this.#maxDepth})`);
+    const profile = await this.#profiles.get(vm.record.profile ?? "");
+    const { prompt, session } = request;
+    const { command, stdin } = taskCommand(profile, { prompt, session, depth: depth + 1 });
+    request.signal.throwIfAborted();
     const machine = vm.awake;
     this.#begin(vm);
     const startedAt = performance.now();
     let isFailed = true;
     try {
       using _mark = markTask(vm.dir);
-      const profile = await this.#profiles.get(vm.record.profile ?? "");
-      const { command, stdin } = taskCommand(profile, request.prompt, depth + 1);
       const run = machine.startRun(
         {
           command: new TextEncoder().encode(TELL_CGROUP + command),
@@ -112,11 +123,17 @@ export class Tasks {
 }
 
 function taskResult(end: CommandEnd): TaskResult {
-  const output = capturedText(end.stdout).text;
+  const printed = { output: capturedText(end.stdout).text, ...cutOf(end.stdout) };
   const failure = failureOf(end);
-  if (failure === null) return { output };
+  if (failure === null) return printed;
   const said = capturedText(end.stderr).text.trim().slice(-ERROR_TAIL_CHARACTERS);
-  return { output, error: said === "" ? failure : `${failure}: ${said}` };
+  return { ...printed, error: said === "" ? failure : `${failure}: ${said}` };
+}
+
+function cutOf(stdout: CapturedStream): Omit<TaskResult, "output"> {
+  if (!isCut(stdout)) return {};
+  const { totalBytes, path } = stdout;
+  return { output_truncated: true, output_bytes: totalBytes, ...(path !== null && { output_path: path }) };
 }
 
 function failureOf({ exit }: CommandEnd): string | null {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf } from "../../support/fake-flocks.ts";
+import { startHostRun } from "../../support/host-run.ts";
 
 type Agents = Record<string, { role: string; profile?: string; vm_id: string; status: string }>;
 
@@ -187,16 +188,18 @@ test("broadcast gives each agent the prompt and says what each made of it", asyn
 });
 
 test("broadcast runs eight tasks at a time", async () => {
-  await using engine = await FakeEngine.open();
-  const { flock_id: id } = await flockOf(engine, Array(20).fill("w"));
-  const { tasks, vms } = engine.engine.parts;
+  let running = 0;
   let most = 0;
-  const run = tasks.run.bind(tasks);
-  tasks.run = async (vm, request) => {
-    const running = run(vm, request);
-    most = Math.max(most, vms.list().filter((other) => tasks.isBusy(other.id)).length);
-    return await running;
-  };
+  const eight = Promise.withResolvers<void>();
+  await using engine = await FakeEngine.open({}, (run, hostPath, signal) => {
+    const handle = startHostRun(run, hostPath, signal);
+    if (run.stdin === null) return handle;
+    most = Math.max(most, ++running);
+    if (running === 8) eight.resolve();
+    const ended = Promise.all([handle.ended, eight.promise]).then(([end]) => end);
+    return { ...handle, ended: ended.finally(() => running--) };
+  });
+  const { flock_id: id } = await flockOf(engine, Array(20).fill("w"));
   const { json } = await engine.post(`/flocks/${id}/broadcast`, { body: "echo hi" });
   expect(json).toMatchObject({ agents: 20, sent: 20, skipped: 0, failed: 0 });
   expect(most).toBe(8);

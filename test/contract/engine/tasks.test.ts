@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
+import { startHostRun } from "../../support/host-run.ts";
 
 /** A profile of the operator's. */
 function writeProfile(engine: FakeEngine, name: string, yaml: string): void {
@@ -160,12 +161,89 @@ test("the shell profile takes scripts that read their input, and of any length",
   });
 });
 
+test("a prompt that its program cannot be given is refused with 400 before anything runs", async () => {
+  await using engine = await FakeEngine.open();
+  writeProfile(engine, "echoer", "task_command: printf '%s|'\nprompt: argument\n");
+  const id = await engine.vm({ profile: "echoer" });
+  for (const [prompt, error] of [
+    ["a\0b", "the prompt has a NUL in it"],
+    ["x".repeat(131_072), "the prompt has 131072 bytes"],
+  ] as const) {
+    for (const query of ["", "?stream=1"]) {
+      const refused = await task(engine, id, prompt, query);
+      expect([refused.status, refused.json]).toEqual([400, { error: expect.stringContaining(error) }]);
+    }
+  }
+  expect((await task(engine, id, "x".repeat(100_000))).json).toEqual({ output: `${"x".repeat(100_000)}|` });
+});
+
+test("a session's name reaches the program, and what cannot be one is refused", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  const prompt = "env | grep ^EPHEMERA_TASK_SESSION= || echo none";
+  const ask = (session: string, query = "") => engine.post(`/vms/${id}/tasks${query}`, { prompt, session });
+  expect((await task(engine, id, prompt)).json).toEqual({ output: "none\n" });
+  expect((await ask("")).json).toEqual({ output: "none\n" });
+  expect((await ask("work-1.a_b")).json).toEqual({ output: "EPHEMERA_TASK_SESSION=work-1.a_b\n" });
+  for (const session of [".", "../x", "a b", "-x", "a/b", "a\n", "x".repeat(65)]) {
+    for (const query of ["", "?stream=1"]) {
+      const refused = await ask(session, query);
+      expect([refused.status, refused.text]).toEqual([400, "invalid session"]);
+    }
+  }
+});
+
+test("the goose profile begins a session once, and goes on from it once a task of it succeeded", async () => {
+  await using engine = await FakeEngine.open();
+  const { task_command } = await engine.engine.parts.profiles.get("goose");
+  const bin = engine.directory.join("bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "goose"), '#!/bin/sh\necho "$@"\n[ "$(cat)" != fail ]\n', { mode: 0o755 });
+  const environment = { PATH: `${bin}:${process.env["PATH"]}`, HOME: engine.directory.join("home") };
+  writeProfile(engine, "own", JSON.stringify({ task_command, environment }));
+  const id = await engine.vm({ profile: "own" });
+  const ask = async (prompt: string, session?: string) =>
+    ((await engine.post(`/vms/${id}/tasks`, { prompt, session })).json as { output: string }).output;
+  const begin = "run --name s1 --instructions -\n";
+  expect(await ask("go")).toBe("run --no-session --instructions -\n");
+  expect(await ask("fail", "s1")).toBe(begin);
+  expect(await ask("go", "s1")).toBe(begin);
+  expect(await ask("go", "s1")).toBe("run --name s1 --resume --instructions -\n");
+  expect(await ask("go", "s2")).toBe("run --name s2 --instructions -\n");
+});
+
+test("output that is cut says so, how much there was and where it is, also in a stream", async () => {
+  const stdout = { head: Buffer.from("head"), tail: Buffer.from("tail") };
+  const cut = { ...stdout, totalBytes: 2_000_000, path: "/run/ignition/runs/7/stdout", isPathWhole: true };
+  await using engine = await FakeEngine.open({}, (run, hostPath, signal) => {
+    const handle = startHostRun(run, hostPath, signal);
+    const isLong = new TextDecoder().decode(run.stdin ?? new Uint8Array()).startsWith("long");
+    if (!isLong) return handle;
+    return { ...handle, ended: handle.ended.then((end) => ({ ...end, stdout: cut })) };
+  });
+  const id = await engine.vm();
+  const told = { output_truncated: true, output_bytes: 2_000_000, output_path: cut.path };
+  const output = expect.stringContaining("1999992 bytes omitted");
+  expect(await task(engine, id, "long=1")).toMatchObject({ status: 200, json: { output, ...told } });
+  expect(await task(engine, id, "long=1; exit 3")).toMatchObject({
+    status: 500,
+    json: { output, ...told, error: "exit status 3" },
+  });
+  const { text } = await task(engine, id, "long=1", "?stream=1");
+  expect(JSON.parse(text.trimEnd().split("\n").at(-1)!)).toMatchObject({ type: "result", output, ...told });
+  expect((await task(engine, id, "echo short")).json).toEqual({ output: "short\n" });
+});
+
 test.each([
   ["task_command: [", "is not YAML"],
   ["cpus: 2", "task_command"],
   ["task_command: x\nmemory: 5", "memory"],
   ["task_command: x\nenvironment: {'a b': c}", "environment"],
   ["task_command: x\negress: ../../etc/passwd", "egress"],
+  ['task_command: "a\\0b"', "task_command: it must not have a NUL"],
+  ['task_command: x\nsystem_prompt: "a\\0b"', "system_prompt: it must not have a NUL"],
+  ['task_command: x\nenvironment: {A: "a\\0b"}', "environment.A: it must not have a NUL"],
+  [`task_command: x\nenvironment: {A: ${"x".repeat(131_070)}}`, "a variable has 131071 bytes at most"],
 ])("a profile that says %j makes no VM, and the answer says why", async (yaml, text) => {
   await using engine = await FakeEngine.open();
   writeProfile(engine, "broken", yaml);

@@ -11,6 +11,12 @@ import { freeGuestAddress } from "../../../src/engine/vms/guest-addresses.ts";
 import { workspacePath } from "../../../src/engine/workspace/workspace-path.ts";
 import { anonymousBytesIn, cpuMsIn } from "../../../src/vm/vmm-usage.ts";
 
+const profileOf = (fields: object): Profile => ({
+  name: "p",
+  egressPath: "",
+  ...profileSchema.parse(fields),
+});
+
 test("ids are nanoseconds that only grow", () => {
   const ids = Array.from({ length: 1000 }, () => nanoId("vm-"));
   expect(new Set(ids).size).toBe(1000);
@@ -54,18 +60,29 @@ test("a cleaned workspace path never leads out", () => {
 });
 
 test("a task's variables and depth come before its command", () => {
-  const profile = profileSchema.parse({ task_command: "run", environment: { A: "x y" } });
-  const { command, stdin } = taskCommand(profile, "hello", 3);
+  const profile = profileOf({ task_command: "run", environment: { A: "x y" } });
+  const { command, stdin } = taskCommand(profile, { prompt: "hello", depth: 3 });
   expect(command).toBe("export A='x y'\nexport EPHEMERA_TASK_DEPTH='3'\nrun");
   expect(new TextDecoder().decode(stdin!)).toBe("hello");
 });
 
+test("a prompt that is an argument fits into one, with the instructions before it", () => {
+  const argument = { task_command: "run", prompt: "argument", system_prompt: "" };
+  const run = (prompt: string, fields: object = {}) =>
+    taskCommand(profileOf({ ...argument, ...fields }), { prompt, depth: 1 });
+  expect(() => run("a\0b")).toThrow("the prompt has a NUL in it, and profile 'p'");
+  const longest = "\u00fc".repeat(65_535);
+  expect(run(`${longest}x`).command).toEndWith(`run '${longest}x'`);
+  expect(() => run(`${longest}xy`)).toThrow("has 131072 bytes");
+  expect(() => run(longest, { system_prompt: "Be brief." })).toThrow(
+    "as an argument, which has 131071 at most",
+  );
+  expect(run(`${longest}xy\0`, { prompt: "stdin" }).stdin).toHaveLength(131_073);
+});
+
 test("a profile of another size has a base of its own, one that names a base has that", () => {
   const config = loadConfig({});
-  const source = (fields: object) => {
-    const profile = { name: "p", egressPath: "", ...profileSchema.parse({ task_command: "x", ...fields }) };
-    return machineSourceOf(profile as Profile, config);
-  };
+  const source = (fields: object) => machineSourceOf(profileOf({ task_command: "x", ...fields }), config);
   expect(source({}).name).toBe("tools-base");
   expect(source({ cpus: 1, memory_mib: 512 }).name).toBe("tools-base");
   expect(source({ cpus: 2, memory_mib: 1024 })).toMatchObject({ name: "tools-base-2x1024", cpus: 2 });
