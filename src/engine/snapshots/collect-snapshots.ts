@@ -47,19 +47,19 @@ export async function collectSnapshots(parts: GcParts, policy: GcPolicy, apply: 
     errors: [],
   };
   if (!apply) return report;
-  for (const { item } of plan.candidates) await removeOne(parts, item.snapshot_id, report);
+  const byId = new Map(parts.snapshots.map((snapshot) => [snapshot.id, snapshot]));
+  for (const { item } of plan.candidates) await removeOne(parts, byId.get(item.snapshot_id)!, report);
   using audit = new JsonLines(parts.auditPath);
   audit.append(report);
   return report;
 }
 
-async function removeOne(parts: GcParts, id: string, report: GcReport): Promise<void> {
-  const snapshot = parts.snapshots.find((each) => each.id === id)!;
+async function removeOne(parts: GcParts, snapshot: Snapshot, report: GcReport): Promise<void> {
   try {
     await parts.remove(snapshot);
-    report.deleted.push(id);
+    report.deleted.push(snapshot.id);
   } catch (error) {
-    report.errors.push({ snapshot_id: id, error: (error as Error).message });
+    report.errors.push({ snapshot_id: snapshot.id, error: (error as Error).message });
   }
 }
 

@@ -29,17 +29,73 @@ export interface GcPlan {
 
 /** `items` are the oldest first. */
 export function planCollection(items: readonly GcItem[], policy: GcPolicy, nowMs: number): GcPlan {
-  const chosen = new Map<GcItem, GcReason[]>();
-  const choose = (item: GcItem, reason: GcReason) => {
-    chosen.set(item, [...(chosen.get(item) ?? []), reason]);
-  };
-  for (const item of items) if (isOld(item, policy, nowMs)) choose(item, "older_than");
-  for (const item of beyondTheLast(items, policy.keep_last_per_vm)) choose(item, "keep_last_per_vm");
+  const choice = new GcChoice(items);
+  for (const item of items) if (isOld(item, policy, nowMs)) choice.add(item, "older_than");
+  for (const item of beyondTheLast(items, policy.keep_last_per_vm)) choice.add(item, "keep_last_per_vm");
   for (const item of items) {
-    if (policy.max_total_bytes === 0 || bytesLeft(items, chosen) <= policy.max_total_bytes) break;
-    if (!chosen.has(item)) choose(item, "max_total_bytes");
+    if (policy.max_total_bytes === 0 || choice.bytesLeft <= policy.max_total_bytes) break;
+    if (!choice.has(item)) choice.add(item, "max_total_bytes");
   }
-  return planOf(items, chosen);
+  return planOf(items, choice);
+}
+
+/** What the rules say should go, and what that leaves. A diff has nothing that refers to it but VMs. */
+class GcChoice {
+  readonly #reasons = new Map<GcItem, GcReason[]>();
+  readonly #byId = new Map<string, GcItem>();
+  /** How many diffs of a base stay */
+  readonly #diffs = new Map<string, number>();
+  /** Of all that stays */
+  bytesLeft = 0;
+
+  constructor(items: readonly GcItem[]) {
+    for (const item of items) {
+      this.#byId.set(item.snapshot_id, item);
+      this.bytesLeft += item.size_bytes;
+      this.#countDiff(item.base_snapshot_id, 1);
+    }
+  }
+
+  has(item: GcItem): boolean {
+    return this.#reasons.has(item);
+  }
+
+  add(item: GcItem, reason: GcReason): void {
+    const reasons = this.#reasons.get(item);
+    if (reasons) {
+      reasons.push(reason);
+      return;
+    }
+    this.#reasons.set(item, [reason]);
+    if (!this.#goes(item)) return;
+    this.bytesLeft -= item.size_bytes;
+    const { base_snapshot_id: baseId } = item;
+    if (baseId === undefined) return;
+    this.#countDiff(baseId, -1);
+    const base = this.#byId.get(baseId);
+    // It was to go before, and its last diff held it.
+    if (base && this.#goes(base)) this.bytesLeft -= base.size_bytes;
+  }
+
+  reasonsFor(item: GcItem): GcReason[] {
+    return this.#reasons.get(item) ?? [];
+  }
+
+  protectionsOf(item: GcItem): GcProtection[] {
+    const isReferenced = (this.#diffs.get(item.snapshot_id) ?? 0) > 0;
+    return [
+      ...(isReferenced ? (["referenced_by_diff"] as const) : []),
+      ...(item.hasVm ? (["source_snapshot"] as const) : []),
+    ];
+  }
+
+  #goes(item: GcItem): boolean {
+    return this.has(item) && this.protectionsOf(item).length === 0;
+  }
+
+  #countDiff(baseId: string | undefined, change: number): void {
+    if (baseId !== undefined) this.#diffs.set(baseId, (this.#diffs.get(baseId) ?? 0) + change);
+  }
 }
 
 function isOld(item: GcItem, { older_than_seconds }: GcPolicy, nowMs: number): boolean {
@@ -52,31 +108,12 @@ function beyondTheLast(items: readonly GcItem[], keep: number): GcItem[] {
   return [...byVm.values()].flatMap((ofVm) => ofVm.slice(0, Math.max(0, ofVm.length - keep)));
 }
 
-function bytesLeft(items: readonly GcItem[], chosen: ReadonlyMap<GcItem, GcReason[]>): number {
-  const kept = items.filter((item) => !chosen.has(item) || protectionsOf(item, items, chosen).length > 0);
-  return kept.reduce((sum, item) => sum + item.size_bytes, 0);
-}
-
-/** A diff has nothing that refers to it but VMs, so this looks no deeper than one diff. */
-function protectionsOf(
-  item: GcItem,
-  items: readonly GcItem[],
-  chosen: ReadonlyMap<GcItem, GcReason[]>,
-): GcProtection[] {
-  const diffs = items.filter(({ base_snapshot_id }) => base_snapshot_id === item.snapshot_id);
-  const isReferenced = diffs.some((diff) => diff.hasVm || !chosen.has(diff));
-  return [
-    ...(isReferenced ? (["referenced_by_diff"] as const) : []),
-    ...(item.hasVm ? (["source_snapshot"] as const) : []),
-  ];
-}
-
-function planOf(items: readonly GcItem[], chosen: ReadonlyMap<GcItem, GcReason[]>): GcPlan {
+function planOf(items: readonly GcItem[], choice: GcChoice): GcPlan {
   const plan: GcPlan = { candidates: [], protected: [] };
   for (const item of [...items.filter(isDiff), ...items.filter((item) => !isDiff(item))]) {
-    const reasons = chosen.get(item);
-    if (!reasons) continue;
-    const protections = protectionsOf(item, items, chosen);
+    const reasons = choice.reasonsFor(item);
+    if (reasons.length === 0) continue;
+    const protections = choice.protectionsOf(item);
     if (protections.length > 0) plan.protected.push({ item, reasons, protections });
     else plan.candidates.push({ item, reasons });
   }

@@ -95,6 +95,45 @@ describe("a collection", () => {
       return itemsOf(...names);
     });
 
+  test("by bytes takes what adding up anew after each choice would", () => {
+    fc.assert(
+      fc.property(anything, fc.integer({ min: 1, max: 120 }), (items, max_total_bytes) => {
+        const chosen = new Set<GcItem>();
+        const stays = (item: GcItem): boolean =>
+          !chosen.has(item) ||
+          item.hasVm ||
+          items.some((diff) => diff.base_snapshot_id === item.snapshot_id && stays(diff));
+        for (const item of items) {
+          const bytes = items.filter(stays).reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+          if (bytes <= max_total_bytes) break;
+          chosen.add(item);
+        }
+        const plan = planCollection(items, { ...OFF, max_total_bytes }, NOW);
+        const ids = (of: Iterable<{ snapshot_id: string }>) => [...of].map((each) => each.snapshot_id).sort();
+        expect(ids(plan.candidates.map(({ item }) => item))).toEqual(
+          ids([...chosen].filter((item) => !stays(item))),
+        );
+        expect(ids(plan.protected.map(({ item }) => item))).toEqual(ids([...chosen].filter(stays)));
+      }),
+    );
+  });
+
+  test("looks at each of many snapshots a few times only", () => {
+    const items = itemsOf("f0", ...Array.from({ length: 4999 }, (_, at) => `d${at}<f0`));
+    let looks = 0;
+    for (const item of items) {
+      const base = item.base_snapshot_id;
+      Object.defineProperty(item, "base_snapshot_id", {
+        get: () => {
+          looks += 1;
+          return base;
+        },
+      });
+    }
+    expect(planned(items, { max_total_bytes: 100 }).go).toHaveLength(4909);
+    expect(looks).toBeLessThan(20 * items.length);
+  });
+
   test("never takes what something that stays stands on, in no order that would break it", () => {
     const policies = fc.record({
       older_than_seconds: fc.nat(13),
