@@ -4,6 +4,7 @@ import { badRequest, jsonError } from "../engine-error.ts";
 import { agentFailure } from "../tasks/agent-failure.ts";
 import { quoted } from "../tasks/task-command.ts";
 import type { EngineVm } from "../vms/engine-vm.ts";
+import type { Machine } from "../vms/machine.ts";
 import { WORKSPACE } from "../vms/prepare-guest.ts";
 import { runInGuest } from "../vms/run-in-guest.ts";
 
@@ -50,13 +51,25 @@ export async function readWorkspaceFile(
 async function putNew(vm: EngineVm, target: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
   const beside = posix.join(posix.dirname(target), `.copy-in-${crypto.randomUUID()}`);
   const [from, to] = [quoted(beside), quoted(target)];
-  await vm.awake.putFile(beside, content, signal);
+  const machine = vm.awake;
   const link =
     `ln -T ${from} ${to} 2>/dev/null; made=$?; rm -f ${from}; [ "$made" = 0 ] && exit 0; ` +
     `if [ -e ${to} ] || [ -L ${to} ]; then exit ${TAKEN}; fi; exit 1`;
-  const { exitCode } = await runInGuest(vm.awake, link, LINK_DEADLINE_MS, signal);
+  let exitCode: number | null = null;
+  try {
+    await machine.putFile(beside, content, signal);
+    ({ exitCode } = await runInGuest(machine, link, LINK_DEADLINE_MS, signal));
+  } finally {
+    if (exitCode === null) await removeFile(machine, beside);
+  }
   if (exitCode === TAKEN) throw jsonError(409, "file_exists", "workspace file already exists");
   if (exitCode !== 0) throw jsonError(500, "write_failed", "workspace file could not be written");
+}
+
+/** Also when the client is gone. Why it cannot be done either is what has been told already. */
+async function removeFile(machine: Machine, path: string): Promise<void> {
+  const { signal } = new AbortController();
+  await Promise.allSettled([runInGuest(machine, `rm -f ${quoted(path)}`, LINK_DEADLINE_MS, signal)]);
 }
 
 /** Null for what is no refusal of the agent. */

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeEngine } from "../../support/fake-engine.ts";
+import { startHostRun } from "../../support/host-run.ts";
 import { labelled } from "../../support/short-label.ts";
 
 const LIMIT = 4 * 1_048_576;
@@ -10,9 +11,10 @@ function put(
   path: string,
   content: string | Uint8Array<ArrayBuffer>,
   query = "",
+  signal?: AbortSignal,
 ) {
   const at = `/vms/${id}/workspace?path=${encodeURIComponent(path)}${query}`;
-  return engine.request("PUT", at, { body: content });
+  return engine.request("PUT", at, { body: content, ...(signal && { signal }) });
 }
 
 function get(engine: FakeEngine, id: string, path: string) {
@@ -42,6 +44,23 @@ test("a file that is there is replaced only on demand", async () => {
   expect((await get(engine, id, "a")).text).toBe("three");
   const left = await engine.post(`/vms/${id}/tasks`, { prompt: "ls -A" });
   expect(left.json).toEqual({ output: "a\n" });
+});
+
+test("a client that goes while its file is linked leaves nothing", async () => {
+  const gone = new AbortController();
+  const linking = Promise.withResolvers<void>();
+  await using engine = await FakeEngine.open({}, (run, hostPath, signal) => {
+    const isLink = new TextDecoder().decode(run.command).startsWith("ln -T");
+    const command = isLink ? new TextEncoder().encode("sleep 60") : run.command;
+    if (isLink) linking.resolve();
+    return startHostRun({ ...run, command }, hostPath, signal);
+  });
+  const id = await engine.vm();
+  const asked = put(engine, id, "a", "one", "", gone.signal);
+  await linking.promise;
+  gone.abort();
+  await asked;
+  expect((await engine.post(`/vms/${id}/tasks`, { prompt: "ls -A" })).json).toEqual({ output: "" });
 });
 
 test.each(labelled(["", "  ", "/etc/passwd", "a\\b", "a\0b", ".", "a/", "x".repeat(4001)]))(
