@@ -1,4 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
+import { AtMost } from "../at-most.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
@@ -9,6 +10,8 @@ import { wallMessage } from "./wall/wall-message.ts";
 import { wallStream } from "./wall/wall-stream.ts";
 
 const DEADLINE_MS = 30_000;
+/** Each may hold 32 MiB of messages several times over. */
+const HISTORIES_AT_ONCE = 2;
 
 const flockParam = z.object({ id: z.string().max(128) });
 const text = z
@@ -74,6 +77,7 @@ const wall = createRoute({
 });
 
 export function mountWallRoutes(app: EngineApp, { flocks }: EngineParts): void {
+  const histories = new AtMost(HISTORIES_AT_ONCE);
   app.openapi(post, async (c) => {
     const flock = flocks.get(c.req.valid("param").id);
     const { agent_id: agentId, body } = c.req.valid("json");
@@ -83,7 +87,8 @@ export function mountWallRoutes(app: EngineApp, { flocks }: EngineParts): void {
     const flock = flocks.get(c.req.valid("param").id);
     const { agent_id: agentId, since, until, contains } = c.req.valid("query");
     const filter = { agentId, since, until, contains };
-    return c.json(await flock.wall.history(filter, c.get("signal")), 200);
+    const signal = c.get("signal");
+    return await histories.run(async () => c.json(await flock.wall.history(filter, signal), 200), signal);
   });
   app.openapi(wall, (c) => {
     const reader = flocks.get(c.req.valid("param").id).wall.read();

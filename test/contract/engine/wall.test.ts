@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { answerGuest } from "../../../src/engine/flocks/guest-door.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf } from "../../support/fake-flocks.ts";
 
@@ -197,4 +198,25 @@ test("a guest posts under its own name, whatever it says", async () => {
   });
   expect((await answerGuest(flocks, old, late))?.status).toBe(403);
   expect((await engine.get(`/flocks/${id}/wall/history`)).json).toHaveLength(1);
+});
+
+test("GET history of all walls together is two at a time, and others wait", async () => {
+  await using engine = await FakeEngine.open();
+  const { flock_id: id } = await flockOf(engine, ["a"]);
+  const { wall } = engine.engine.parts.flocks.get(id);
+  const history = wall.history.bind(wall);
+  const gate = Promise.withResolvers<void>();
+  let running = 0;
+  let most = 0;
+  wall.history = async (...of) => {
+    most = Math.max(most, ++running);
+    await gate.promise;
+    running -= 1;
+    return await history(...of);
+  };
+  const asked = Array.from({ length: 5 }, () => engine.get(`/flocks/${id}/wall/history`));
+  await eventually("two are under way", () => running === 2);
+  gate.resolve();
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(most).toBe(2);
 });
