@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 const UNLIMITED = {
@@ -83,4 +83,21 @@ test("a quota that cannot be written does not hold", async () => {
   expect((await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 2 } })).status).toBe(200);
   await engine.restart();
   expect((await engine.get("/tenants/acme")).json).toMatchObject({ quota: { active_vms: 2 } });
+});
+
+test("a tenants.json torn at any byte is set aside and told, and the engine goes on without quotas", async () => {
+  await using engine = await FakeEngine.open();
+  await engine.send("PUT", "/tenants/acme", { quota: { active_vms: 5 } });
+  const { tenants: path } = engine.engine.parts.paths;
+  const whole = readFileSync(path);
+  for (let bytes = 0; bytes < whole.byteLength - 1; bytes += 29) {
+    writeFileSync(path, whole.subarray(0, bytes));
+    await engine.restart();
+    expect((await engine.get("/tenants")).json).toEqual([]);
+    expect(engine.logged.at(-1)?.message).toBe("a file is damaged; it was set aside as .damaged");
+    expect(readFileSync(`${path}.damaged`)).toEqual(whole.subarray(0, bytes));
+  }
+  writeFileSync(path, whole);
+  await engine.restart();
+  expect((await engine.get("/tenants/acme")).json).toMatchObject({ quota: { active_vms: 5 } });
 });

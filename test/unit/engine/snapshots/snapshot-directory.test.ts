@@ -8,6 +8,8 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { rejection } from "../../../support/rejection.ts";
+import { flipBit } from "../../../support/test-store.ts";
 import { AS_IT_WAS, DIFF, FakeHost, FOREVER, FULL } from "./fake-host.ts";
 
 const take = (host: FakeHost, request: typeof FULL | typeof DIFF = FULL) =>
@@ -50,6 +52,33 @@ describe("the directory of snapshots", () => {
     writeFileSync(host.at(snapshot_id, name), whole);
     await host.restart();
     expect(host.snapshots.list()).toHaveLength(1);
+  });
+
+  test("has sound and damaged snapshots told apart with a verified.json torn at any byte", async () => {
+    using host = await FakeHost.open();
+    host.start("vm-1");
+    const { snapshot_id } = await take(host);
+    const seal = host.at(snapshot_id, "verified.json");
+    const whole = readFileSync(seal);
+    for (let bytes = 0; bytes < whole.byteLength; bytes += 31) {
+      writeFileSync(seal, whole.subarray(0, bytes));
+      await host.restart();
+      await host.snapshots.restore(snapshot_id, AS_IT_WAS, FOREVER);
+    }
+    writeFileSync(seal, whole.subarray(0, 10));
+    flipBit(host.at(snapshot_id, "memory.bin"), 5000);
+    const refused = await rejection(host.snapshots.restore(snapshot_id, AS_IT_WAS, FOREVER));
+    expect(refused.message).toContain("memory.bin is not what its manifest says");
+  });
+
+  test("has a whole line for a collection behind one that a crash cut off", async () => {
+    using host = await FakeHost.open();
+    writeFileSync(host.at("gc-audit.jsonl"), '{"applied":tr');
+    await host.restart();
+    const policy = { older_than_seconds: 0, keep_last_per_vm: 1, max_total_bytes: 0 };
+    const report = await host.snapshots.collect(policy, true, FOREVER);
+    const lines = readFileSync(host.at("gc-audit.jsonl"), "utf8").trimEnd().split("\n");
+    expect([lines.length, JSON.parse(lines[1]!)]).toEqual([2, report]);
   });
 
   test.each([
