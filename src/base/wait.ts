@@ -6,22 +6,32 @@ export class DeadlineError extends Error {
   }
 }
 
+/** Calls back after `durationMs`, unless the returned function is called before. */
+export type StartTimer = (durationMs: number, expire: () => void) => () => void;
+
+const afterTime: StartTimer = (durationMs, expire) => {
+  const timer = setTimeout(expire, durationMs);
+  return () => clearTimeout(timer);
+};
+
 /** Settles with `promise`, or rejects with `DeadlineError` after `deadlineMs`, or with the signal's reason. */
 export function within<T>(
   promise: Promise<T>,
   deadlineMs: number,
   what: string,
   signal?: AbortSignal,
+  after = afterTime,
 ): Promise<T> {
   if (signal?.aborted) {
     promise.catch(() => undefined);
     return Promise.reject(signal.reason);
   }
   return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(() => settle(() => reject(new DeadlineError(what, deadlineMs))), deadlineMs);
+    const expire = () => settle(() => reject(new DeadlineError(what, deadlineMs)));
+    const stopTimer = after(deadlineMs, expire);
     const onAbort = () => settle(() => reject(signal?.reason));
     const settle = (finish: () => void) => {
-      clearTimeout(timer);
+      stopTimer();
       signal?.removeEventListener("abort", onAbort);
       finish();
     };

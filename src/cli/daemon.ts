@@ -31,15 +31,18 @@ export async function runDaemon(config: Config, env: Environment, endVms: boolea
   process.on("SIGHUP", () => reloadTokens(tokens, log));
   const machines = new LastingMachines(config, settings.workDir, log);
   const engine = await Engine.open(settings, { machines, tokens, log });
+  let wasStopped = false;
   try {
     const listener = await listen(engine.app, settings.listen);
     settings.listen = listener.address;
     process.stderr.write(`ignition-mcp: the engine listens on ${whereabouts(listener.address)}\n`);
     await stopped;
+    wasStopped = true;
     await engine.closeStreams();
     await listener.stop();
   } finally {
-    await engine.close({ endVms });
+    // One that fails leaves what it has adopted to the next engine.
+    await engine.close({ endVms: endVms && wasStopped });
   }
   return EXIT.ok;
 }

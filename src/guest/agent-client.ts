@@ -13,10 +13,13 @@ import {
   Message,
   PROTOCOL_VERSION,
 } from "./agent-protocol.ts";
+import { GuestTime } from "./guest-time.ts";
 import { type AcceptStream, type StreamHandler, StreamTable } from "./stream-table.ts";
 
-/** For HOLD and RELEASE; the agent answers at once. */
+/** The agent answers at once. */
 const HOLD_DEADLINE_MS = 10_000;
+/** Of many machines that go on together each has little of the processors at first */
+const RELEASE_DEADLINE_MS = 30_000;
 
 export interface AgentConnectOptions {
   /** The session's AF_UNIX socket */
@@ -32,6 +35,8 @@ export interface AgentConnectOptions {
 
 /** The host's end of one agent connection: gives out streams and routes their frames. */
 export class AgentClient implements Disposable {
+  /** Deadlines of its answers count in it; whoever stops the machine stops it too */
+  readonly time = new GuestTime();
   readonly #streams = new StreamTable();
   readonly #drained: (() => void)[] = [];
   readonly #onLost: ((error: AgentError) => void) | undefined;
@@ -101,7 +106,7 @@ export class AgentClient implements Disposable {
     const reply = this.#answer(stream, decode);
     this.send(type, stream, encodeJson(body));
     try {
-      return await within(reply, deadlineMs, "the agent's answer", signal);
+      return await this.time.within(reply, deadlineMs, "the agent's answer", signal);
     } catch (error) {
       this.endStream(stream);
       throw error instanceof AgentError
@@ -147,7 +152,7 @@ export class AgentClient implements Disposable {
     const waiting = this.#heldBack;
     this.#heldBack = null;
     const body = { paused_us: Math.round(pausedUs) };
-    const released = this.request(Message.RELEASE, body, decodeDone, HOLD_DEADLINE_MS);
+    const released = this.request(Message.RELEASE, body, decodeDone, RELEASE_DEADLINE_MS);
     released.catch(() => undefined);
     this.#heldBack = waiting;
     this.#sendHeldBack();

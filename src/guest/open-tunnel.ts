@@ -1,4 +1,3 @@
-import { within } from "../base/wait.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { AgentError } from "./agent-error.ts";
 import { encodeJson, Message, TUNNEL_FEATURE } from "./agent-protocol.ts";
@@ -35,7 +34,7 @@ export async function openTunnel(
   });
   client.send(Message.OPEN, stream, encodeJson({ port }));
   try {
-    return await within(opened, deadlineMs, "a connection in the guest", signal);
+    return await client.time.within(opened, deadlineMs, "a connection in the guest", signal);
   } catch (error) {
     if (error instanceof AgentError) throw error;
     client.endStream(stream);

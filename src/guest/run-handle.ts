@@ -110,9 +110,13 @@ class AgentRun implements RunHandle {
   }
 
   async #live(run: RunCommand, signal: AbortSignal, exitGraceMs: number): Promise<CommandEnd> {
-    const deadline = startDeadline(run.timeoutMs + exitGraceMs, this.#end.reject);
+    const { time } = this.#client;
+    const expire = () =>
+      this.#end.reject(new AgentError("agent_silent", "the agent did not report the end of a run in time"));
+    let stopDeadline = time.after(run.timeoutMs + exitGraceMs, expire);
     const onAbort = () => {
-      deadline.restart(exitGraceMs);
+      stopDeadline();
+      stopDeadline = time.after(exitGraceMs, expire);
       this.kill(SIGKILL);
     };
     signal.addEventListener("abort", onAbort, { once: true });
@@ -124,7 +128,7 @@ class AgentRun implements RunHandle {
     } finally {
       this.#isOver = true;
       this.input?.stop();
-      deadline.stop();
+      stopDeadline();
       signal.removeEventListener("abort", onAbort);
       this.#client.endStream(this.#stream);
     }
@@ -167,17 +171,4 @@ class AgentRun implements RunHandle {
   #tell(): void {
     for (const listener of [...this.#listeners]) listener();
   }
-}
-
-function startDeadline(durationMs: number, reject: (error: AgentError) => void) {
-  const expire = () =>
-    reject(new AgentError("agent_silent", "the agent did not report the end of a run in time"));
-  let timer = setTimeout(expire, durationMs);
-  return {
-    restart(nextMs: number) {
-      clearTimeout(timer);
-      timer = setTimeout(expire, nextMs);
-    },
-    stop: () => clearTimeout(timer),
-  };
 }

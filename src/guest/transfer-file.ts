@@ -1,4 +1,3 @@
-import { within } from "../base/wait.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { AgentError } from "./agent-error.ts";
 import {
@@ -128,7 +127,7 @@ async function transfer(
   stop?: () => void,
 ): Promise<void> {
   try {
-    await within(work(), deadlineMs, "a file transfer", signal);
+    await client.time.within(work(), deadlineMs, "a file transfer", signal);
   } catch (error) {
     stop?.();
     if (error instanceof AgentError) throw error;

@@ -1,29 +1,19 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AgentClient } from "../guest/agent-client.ts";
 import type { BaseManifest } from "./base-manifest.ts";
 import { describeFile } from "./file-seal.ts";
 import { STATE_FILE } from "./machine-spec.ts";
 import { damageOf, type OpenBase } from "./open-base.ts";
 import { saveRunningState } from "./qemu/migration.ts";
-import type { Qmp } from "./qemu/qmp.ts";
+import type { RunningMachine } from "./running-machine.ts";
 import { copySparsely } from "./sparse-copy.ts";
+import { continueMachine, stopMachine } from "./stop-machine.ts";
 import { VmError } from "./vm-error.ts";
 import { VmmMemory } from "./vmm-memory.ts";
 
 /** A real one has less than 0.1 MiB. */
 export const MAX_STATE_BYTES = 16 * 1_048_576;
-
-/** A clone that is awake. */
-export interface RunningMachine {
-  qmp: Qmp;
-  agent: AgentClient;
-  /** QEMU's own */
-  pid: number;
-  /** The only directory QEMU may write */
-  dir: string;
-}
 
 /** Where a capture goes. Neither file exists before. */
 export interface CaptureFiles {
@@ -65,8 +55,8 @@ interface MemoryCopy {
 }
 
 /**
- * Puts the whole memory and the device state of a running machine into two files; it goes on afterwards. `base` is what it
- * was cloned from. Everything slow is before or after the pause. The files are the caller's to remove when it rejects.
+ * Puts the whole memory and the device state of a running machine into two files; it goes on afterwards unless it
+ * `staysStill`. `base` is what it was cloned from. Everything slow is before or after the pause. The files are the caller's to remove when it rejects.
  */
 export async function captureMachine(
   base: OpenBase,
@@ -150,26 +140,23 @@ async function openParent(base: OpenBase, memory: VmmMemory): Promise<FileHandle
   return null;
 }
 
-/** Whatever becomes of `work`, the machine goes on. */
+/** The machine goes on afterwards, unless `work` succeeds and it is to stay. */
 async function holdStill<T>(
-  { agent, qmp }: RunningMachine,
+  machine: RunningMachine,
   work: () => Promise<T>,
 ): Promise<{ result: T; pausedMs: number }> {
+  const { agent } = machine;
   const heldAt = performance.now();
-  let stoppedMs = 0;
+  let staysStill = false;
   let result: T;
   await agent.hold();
   try {
-    await qmp.execute("stop");
-    const stoppedAt = performance.now();
-    try {
-      result = await work();
-    } finally {
-      await qmp.execute("cont");
-      stoppedMs = performance.now() - stoppedAt;
-    }
+    await stopMachine(machine);
+    result = await work();
+    staysStill = machine.staysStill;
   } finally {
-    await agent.release(stoppedMs * 1000);
+    // When QEMU does not let it go on, the deadlines of calls find that out.
+    if (!staysStill) await continueMachine(machine).finally(() => agent.time.goOn());
   }
   return { result, pausedMs: performance.now() - heldAt };
 }

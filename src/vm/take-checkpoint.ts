@@ -2,10 +2,11 @@ import { dirname } from "node:path";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import type { BaseManifest } from "./base-manifest.ts";
 import type { BaseFiles } from "./base-store.ts";
-import { type Capture, captureMachine, type RunningMachine } from "./capture-machine.ts";
+import { type Capture, captureMachine } from "./capture-machine.ts";
 import { CheckpointDraft } from "./checkpoint-store.ts";
 import { type SealedFile, sealFiles } from "./file-seal.ts";
 import { type OpenBase, sealedFilesOf } from "./open-base.ts";
+import type { RunningMachine } from "./running-machine.ts";
 
 export interface Checkpoint extends Pick<Capture, "bytesWritten" | "pageBytes" | "pausedMs"> {
   checkpointId: string;

@@ -23,6 +23,8 @@ export type VmErrorCode =
   | "checkpoint_failed"
   /** No directory for sockets that is writable and short enough */
   | "runtime_dir"
+  /** It stands still on its owner's wish */
+  | "paused"
   | "closed";
 
 export class VmError extends Fault<VmErrorCode> {}

@@ -11,8 +11,9 @@ import { serveTunnels, type TunnelHandler } from "../guest/serve-tunnels.ts";
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
 import type { Tunnel } from "../guest/tunnel.ts";
 import type { Activity } from "./activity.ts";
-import type { RunningMachine } from "./capture-machine.ts";
 import { AGENT_SOCKET } from "./machine-spec.ts";
+import type { RunningMachine } from "./running-machine.ts";
+import { Standstills } from "./standstills.ts";
 import type { Checkpoint } from "./take-checkpoint.ts";
 import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
 import { describeDeath, type VmDeath } from "./vm-death.ts";
@@ -50,8 +51,7 @@ export class Vm implements AsyncDisposable {
   readonly #ending = new AbortController();
   #agent: AgentClient | null = null;
   #activity: Activity | null = null;
-  /** The one under way, after all before it */
-  #checkpoints: Promise<unknown> = Promise.resolve();
+  readonly #standstills = new Standstills();
   #guestStopped = false;
   #hasRun = false;
   #disposal: Promise<void> | null = null;
@@ -162,16 +162,25 @@ export class Vm implements AsyncDisposable {
     return this.copy((machine, untilEnd) => this.#origin.takeCheckpoint(machine, untilEnd), signal);
   }
 
-  /** Lets `work` copy the machine; one after another, since each needs it to stand still. */
+  /** Lets `work` copy the machine, which goes on unless it `staysStill`. Rejects `paused` when it stands still already. */
   copy<T>(
     work: (machine: RunningMachine, signal: AbortSignal) => Promise<T>,
     signal: AbortSignal,
+    staysStill = false,
   ): Promise<T> {
-    const machine = { qmp: this.#vmm.qmp, agent: this.#connected(), pid: this.vmmPid, dir: this.#dir };
+    const machine = { ...this.#machine(), staysStill };
     const untilEnd = AbortSignal.any([signal, this.#ending.signal]);
-    const taken = this.#checkpoints.then(() => work(machine, untilEnd));
-    this.#checkpoints = taken.catch(() => undefined);
-    return this.#watched(taken);
+    return this.#watched(this.#standstills.copy(machine, () => work(machine, untilEnd)));
+  }
+
+  /** Lets it stand still, in its turn with copies. Calls wait, and their deadlines with them. */
+  pause(): Promise<void> {
+    return this.#standstills.pause(this.#machine());
+  }
+
+  /** Lets it go on, with its clock set right. */
+  resume(): Promise<void> {
+    return this.#standstills.resume(this.#machine());
   }
 
   /** Closes the agent's connection and takes no more calls; the VMM is its caller's from now on. */
@@ -195,7 +204,7 @@ export class Vm implements AsyncDisposable {
     this.#ending.abort(new VmError("closed", "the VM was ended"));
     this.#agent?.close();
     await this.#vmm[Symbol.asyncDispose]();
-    await this.#checkpoints;
+    await this.#standstills.idle();
     await rm(this.#dir, { recursive: true, force: true });
   }
 
@@ -212,6 +221,11 @@ export class Vm implements AsyncDisposable {
       "agent_mismatch",
       `the agent in the guest is build ${agent.hello.build}, the base says ${this.#origin.agentBuild}; rebuild the base`,
     );
+  }
+
+  #machine(): RunningMachine {
+    const agent = this.#connected();
+    return { qmp: this.#vmm.qmp, agent, pid: this.vmmPid, dir: this.#dir, staysStill: false };
   }
 
   #connected(): AgentClient {

@@ -47,6 +47,8 @@ export class VmEgress {
     if (policy.kind === "deny_all" && internal === null) return;
     const logFields = { vm_id: vm.id };
     const gate = new EgressGate({ policy, log: this.#log, logFields, ...(internal && { internal }) });
+    // Of an attempt to adopt it that failed.
+    this.#end(vm.id);
     this.#gates.set(vm.id, gate);
     vm.onEnd(() => this.#end(vm.id));
     await machine.serveProxy((tunnel) => serveProxyConnection(tunnel, gate), gate.signal);

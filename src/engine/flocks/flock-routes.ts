@@ -7,7 +7,7 @@ import { routeLimits } from "../http/route-limits.ts";
 import { DEPTH_HEADER, depthHeaders, depthOf } from "../tasks/task-depth.ts";
 import { TASK_LIMIT_MS } from "../tasks/tasks.ts";
 import { mountAgentRoutes } from "./agent-routes.ts";
-import { broadcast } from "./broadcast.ts";
+import { type BroadcastResult, broadcast } from "./broadcast.ts";
 import type { Flock } from "./flock.ts";
 import { describeFlock, describeNewFlock, type FlockView, flockInfo, newFlock } from "./flock-info.ts";
 import { broadcastRequest, flockRequest } from "./flock-request.ts";
@@ -133,7 +133,7 @@ const broadcastToFlock = createRoute({
 });
 
 export function mountFlockRoutes(app: EngineApp, parts: EngineParts): void {
-  const { flocks, vms, tasks, audit, baseUrl } = parts;
+  const { flocks, vms, tasks, audit, log, baseUrl } = parts;
   const viewOf = (flock: Flock): FlockView => ({ vms, tasks, baseUrl, isSpawning: flock.isSpawning });
   const describe = (flock: Flock) => describeFlock(flock.record, viewOf(flock));
 
@@ -175,18 +175,21 @@ export function mountFlockRoutes(app: EngineApp, parts: EngineParts): void {
     const { body } = c.req.valid("json");
     const depth = depthOf(c.req.header(DEPTH_HEADER));
     const operation = { operation: "POST /flocks/{flock_id}/broadcast", tenantId: record.tenant_id };
-    const results = await auditedOperation(audit, operation, () =>
-      broadcast(record, { vms, tasks }, { prompt: body, depth, signal: c.get("signal") }),
-    );
-    const count = (status: string) =>
+    const count = (results: Map<string, BroadcastResult>, status: BroadcastResult["status"]) =>
       [...results.values()].filter((result) => result.status === status).length;
+    const results = await auditedOperation(audit, operation, async (told) => {
+      const request = { prompt: body, depth, signal: c.get("signal") };
+      const made = await broadcast(record, { vms, tasks, log }, request);
+      if (made.size > 0 && count(made, "error") === made.size) told.failure = "no agent has a result";
+      return made;
+    });
     return c.json(
       {
         flock_id: record.flock_id,
         agents: results.size,
-        sent: count("ok"),
-        skipped: count("busy"),
-        failed: count("error"),
+        sent: count(results, "ok"),
+        skipped: count(results, "busy"),
+        failed: count(results, "error"),
         results: Object.fromEntries(results),
       },
       200,

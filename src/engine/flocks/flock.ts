@@ -19,7 +19,7 @@ export class Flock {
   readonly wall: TownWall;
   readonly token: GuestToken;
   readonly #members: MemberVms;
-  readonly #ending = new AbortController();
+  #ending = new AbortController();
   readonly #spawning = new Set<string>();
   #record: FlockRecord;
   #turn: Promise<unknown> = Promise.resolve();
@@ -105,13 +105,14 @@ export class Flock {
     await this.#setPaused(this.#record.paused);
   }
 
-  /** Ends all its VMs. The log of its wall stays. After a failure it can be tried again. */
+  /** Ends all its VMs. The log of its wall stays. When they cannot be ended, it is still there. */
   delete(): Promise<void> {
     this.#ending.abort(flockNotFound());
     this.#deletion ??= this.#turn
       .then(() => this.#delete())
       .catch((error) => {
         this.#deletion = null;
+        if (this.#record.state === "ready") this.#ending = new AbortController();
         throw error;
       });
     return this.#deletion;
@@ -127,8 +128,13 @@ export class Flock {
 
   async #delete(): Promise<void> {
     await this.#save({ state: "deleting" });
+    try {
+      await this.#members.endAll(this.#members.madeFor(this.#record.flock_id).map(({ id }) => id));
+    } catch (error) {
+      await this.#save({ state: "ready" });
+      throw error;
+    }
     await this.wall.close();
-    await this.#members.endAll(this.#members.madeFor(this.#record.flock_id).map(({ id }) => id));
     await removeMetadata(this.dir);
   }
 

@@ -1,6 +1,8 @@
 import { basePaths } from "../../vm/base-store.ts";
-import { jsonError } from "../engine-error.ts";
-import type { EngineVm } from "../vms/engine-vm.ts";
+import { VmError } from "../../vm/vm-error.ts";
+import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
+import { agentFailure } from "../tasks/agent-failure.ts";
+import { agentUnreachable, type EngineVm } from "../vms/engine-vm.ts";
 import { describeVm, type VmInfo } from "../vms/vm-info.ts";
 import type { VmTable } from "../vms/vm-table.ts";
 import { fileDiskBytes } from "./disk-bytes.ts";
@@ -20,8 +22,7 @@ export class EngineVms implements SnapshotVms<VmInfo> {
   get(vmId: string): SnapshotVm {
     const vm = this.#vms.get(vmId);
     const { record, machine } = vm;
-    if (record.paused)
-      throw jsonError(409, "vm_paused", "the VM is paused, and its agent cannot take part; resume it first");
+    if (record.paused) throw pausedVm();
     return {
       id: vm.id,
       tenantId: record.tenant_id,
@@ -30,8 +31,24 @@ export class EngineVms implements SnapshotVms<VmInfo> {
       guestIp: record.guest_ip,
       agentToken: record.agent_token,
       copyBytes: (type) => copyBytes(vm, type),
-      copy: (work, signal) => machine.copy(work, signal),
+      copy: async (work, signal, staysStill) => {
+        try {
+          return await machine.copy(work, signal, staysStill);
+        } catch (error) {
+          throw this.#copyFailure(vm, error, signal);
+        }
+      },
     };
+  }
+
+  /** It may have been paused, deleted or stopped, or have died, since it was asked for. */
+  #copyFailure(vm: EngineVm, error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted || error instanceof EngineError) return error;
+    if (error instanceof VmError && error.code === "paused") return pausedVm();
+    if (!this.#vms.has(vm.id)) return vmNotFound();
+    return vm.isRunning
+      ? agentFailure(error, signal)
+      : agentUnreachable(vm.record.cause ?? "the VM has ended", error);
   }
 
   async restore(order: RestoreOrder, signal: AbortSignal): Promise<VmInfo> {
@@ -52,6 +69,10 @@ export class EngineVms implements SnapshotVms<VmInfo> {
       .filter(isRestored)
       .map((vm) => vm.id);
   }
+}
+
+function pausedVm(): EngineError {
+  return jsonError(409, "vm_paused", "the VM is paused, and its agent cannot take part; resume it first");
 }
 
 /** A file system that shares blocks takes less of a full one; nobody knows before. */

@@ -30,8 +30,12 @@ export interface SnapshotVm {
   readonly agentToken: string;
   /** At most what a copy of it takes on the disk, also while it is made, in `bytes` */
   copyBytes(type: SnapshotType): Promise<number>;
-  /** It goes on afterwards; see src/vm/capture-machine.ts. One after another */
-  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** It goes on afterwards unless it `staysStill`; see src/vm/capture-machine.ts. One after another */
+  copy<T>(
+    work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    staysStill: boolean,
+  ): Promise<T>;
 }
 
 /** The VMs of an engine, as snapshots need them. `Info` is what a client is answered about a VM. */

@@ -102,13 +102,22 @@ export class Snapshots<Info> {
         tenants.admit(vm.tenantId, "snapshot_bytes", diskBytes);
         await disk.require();
       };
-      const order = { id, parent, store: this.#store, admit };
+      const order = { id, parent, store: this.#store, staysStill: stopAfter, admit };
       const snapshot = await takeSnapshot(vm, order, untilEnd).catch((error) => {
         throw takeFailure(error, untilEnd);
       });
-      if (stopAfter) await vms.remove(vmId);
+      if (stopAfter) await this.#endStopped(vmId);
       return objectOf(snapshot);
     });
+  }
+
+  /** The snapshot is there, whatever becomes of a VM that does nothing any more. */
+  async #endStopped(vmId: string): Promise<void> {
+    try {
+      await this.#parts.vms.remove(vmId);
+    } catch (error) {
+      this.#parts.log.error({ err: error, vm_id: vmId }, "a VM was not ended after its snapshot");
+    }
   }
 
   /** Rejects with 404, or with 409 when something stands on it. */

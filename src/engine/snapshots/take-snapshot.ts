@@ -21,21 +21,30 @@ export interface TakeOrder {
   /** The full snapshot to take a diff against; null for a full one */
   parent: Snapshot | null;
   store: SnapshotStore;
+  /** The VM does not go on once the snapshot is there */
+  staysStill: boolean;
   /** Rejects when a snapshot of this size is too much */
   admit(diskBytes: number): Promise<void>;
 }
 
-/** Takes a snapshot of a running VM, which goes on. It is published when this resolves; else nothing is left. */
+/**
+ * Takes a snapshot of a running VM, which goes on unless it is to stay still. It is published when this resolves; else
+ * nothing is left.
+ */
 export async function takeSnapshot(vm: SnapshotVm, order: TakeOrder, signal: AbortSignal): Promise<Snapshot> {
   await using draft = await SnapshotDraft.create(order.store.dir, ".taking-");
-  return await vm.copy(async (copier, untilEnd) => {
-    const manifest = order.parent
-      ? await takeDiff(copier, order.id, order.parent, draft, untilEnd)
-      : await takeFull(copier, order.id, draft, untilEnd);
-    await order.admit(await diskBytesOf(draft.files));
-    untilEnd.throwIfAborted();
-    return await order.store.publish(draft, recordOf(vm, order, manifest.created), manifest, copier.rootfs);
-  }, signal);
+  return await vm.copy(
+    async (copier, untilEnd) => {
+      const manifest = order.parent
+        ? await takeDiff(copier, order.id, order.parent, draft, untilEnd)
+        : await takeFull(copier, order.id, draft, untilEnd);
+      await order.admit(await diskBytesOf(draft.files));
+      untilEnd.throwIfAborted();
+      return await order.store.publish(draft, recordOf(vm, order, manifest.created), manifest, copier.rootfs);
+    },
+    signal,
+    order.staysStill,
+  );
 }
 
 /** What kind a request means. Throws 400 for a diff without a full one. */

@@ -1,13 +1,16 @@
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { syncDirectory } from "../../base/atomic-file.ts";
 import type { Logger } from "../../base/logger.ts";
 import { describeDeath } from "../../vm/vm-death.ts";
-import { jsonError } from "../engine-error.ts";
+import { type EngineError, jsonError } from "../engine-error.ts";
 import { writeJsonFile } from "../json-file.ts";
-import type { Machine } from "./machine.ts";
+import type { Machine, MachinePlace, Machines } from "./machine.ts";
 import type { VmRecord } from "./vm-record.ts";
 
 export const STATE_FILE_NAME = "state.json";
+/** Of a directory whose VM is gone */
+export const REMOVING_PREFIX = ".removing-";
 
 /** One VM of the engine: its record on disk and, while it runs, its machine. */
 export class EngineVm {
@@ -33,6 +36,10 @@ export class EngineVm {
     return this.#record;
   }
 
+  get place(): MachinePlace {
+    return { socketDir: this.#record.socket_dir, logPath: join(this.dir, "vmm.log") };
+  }
+
   /** Throws 502 when it does not run. */
   get machine(): Machine {
     if (this.#machine) return this.#machine;
@@ -42,8 +49,13 @@ export class EngineVm {
   /** Its machine for calls to the guest. Throws 409 when it stands still, 502 when it does not run. */
   get awake(): Machine {
     const { machine } = this;
-    if (this.#record.paused) throw jsonError(409, "vm_paused", "vm is paused");
+    if (this.#record.paused) throw vmPaused();
     return machine;
+  }
+
+  /** From the start of its removal on, unless that fails */
+  get isRemoved(): boolean {
+    return this.#isRemoved;
   }
 
   get isRunning(): boolean {
@@ -81,13 +93,20 @@ export class EngineVm {
       );
   }
 
+  /** Rejects with 502 and the cause when it does not stand still. */
   async pause(): Promise<void> {
-    await this.machine.pause();
+    const { machine } = this;
+    await machine.pause().catch((error) => {
+      throw this.#standstillFailed("paused", error);
+    });
     await this.save({ paused: true });
   }
 
   async resume(): Promise<void> {
-    await this.machine.resume();
+    const { machine } = this;
+    await machine.resume().catch((error) => {
+      throw this.#standstillFailed("resumed", error);
+    });
     await this.save({ paused: false });
   }
 
@@ -103,13 +122,37 @@ export class EngineVm {
     await this.#saveEnd("dead", cause);
   }
 
-  /** Ends the machine and removes everything of it. */
-  async remove(): Promise<void> {
-    await this.#endMachine();
-    this.#tellEnd();
+  /** Ends the machine and removes everything of it. After a failure it can be tried again. */
+  async remove(machines: Pick<Machines, "clear">): Promise<void> {
+    const { machine, socket_dir } = this.#record;
     this.#isRemoved = true;
-    await this.#saving;
-    await rm(this.dir, { recursive: true, force: true });
+    try {
+      if (this.isRunning) await this.#endMachine();
+      // Whoever ended it before may not have seen it gone.
+      else if (machine !== null) await machines.clear(machine.vmm, socket_dir);
+      this.#tellEnd();
+      await this.#saving;
+      await this.#removeDirectory();
+    } catch (error) {
+      this.#isRemoved = false;
+      const cause = `it could not be removed: ${(error as Error).message}`;
+      this.#record = { ...this.#record, cause };
+      throw jsonError(500, "vm_not_removed", `the VM is still there, ${cause}; delete it again`, {}, error);
+    }
+  }
+
+  /** A directory that has only lost some of its files would be taken for a damaged one by the next engine. */
+  async #removeDirectory(): Promise<void> {
+    const parent = dirname(this.dir);
+    const removing = join(parent, `${REMOVING_PREFIX}${this.id}`);
+    try {
+      await rename(this.dir, removing);
+      await syncDirectory(parent);
+    } catch (error) {
+      // Never made, or renamed by an attempt that failed later.
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    await rm(removing, { recursive: true, force: true });
   }
 
   /** Leaves the machine to the next engine. */
@@ -144,9 +187,19 @@ export class EngineVm {
     await machine[Symbol.asyncDispose]();
   }
 
+  #standstillFailed(what: "paused" | "resumed", error: Error): EngineError {
+    const { agent_id, vm_id } = this.#record;
+    const who = agent_id === undefined ? `VM ${vm_id}` : `agent ${agent_id} (VM ${vm_id})`;
+    return jsonError(502, "standstill_failed", `${who} could not be ${what}: ${error.message}`, {}, error);
+  }
+
   #tellEnd(): void {
     for (const listener of this.#endings.splice(0)) listener(this);
   }
+}
+
+export function vmPaused(): EngineError {
+  return jsonError(409, "vm_paused", "vm is paused");
 }
 
 export function agentUnreachable(cause: string, error?: unknown) {

@@ -58,18 +58,23 @@ export class LastingMachine implements Machine {
     return this.#lasting.vm.connectGuest(port, signal);
   }
 
-  async pause(): Promise<void> {
-    await this.#lasting.vmm.qmp.execute("stop");
+  pause(): Promise<void> {
+    return this.#lasting.vm.pause();
   }
 
-  async resume(): Promise<void> {
-    await this.#lasting.vmm.qmp.execute("cont");
+  resume(): Promise<void> {
+    return this.#lasting.vm.resume();
   }
 
-  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+  copy<T>(
+    work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    staysStill?: boolean,
+  ): Promise<T> {
     return this.#lasting.vm.copy(
       (machine, untilEnd) => work(copierOf(machine, this.#base), untilEnd),
       signal,
+      staysStill,
     );
   }
 

@@ -3,11 +3,11 @@ import {
   type CaptureFiles,
   captureMachine,
   captureWrittenPages,
-  type RunningMachine,
   type WrittenPages,
 } from "../../vm/capture-machine.ts";
 import type { SealedFile } from "../../vm/file-seal.ts";
 import { type OpenBase, rootFileOf } from "../../vm/open-base.ts";
+import type { RunningMachine } from "../../vm/running-machine.ts";
 
 /** A machine that can be put into files. */
 export interface MachineCopier {

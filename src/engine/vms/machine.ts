@@ -34,10 +34,18 @@ export interface Machine extends AsyncDisposable {
   serveProxy(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
   /** Connects to a port of the guest's 127.0.0.1 */
   connectGuest(port: number, signal: AbortSignal): Promise<Tunnel>;
+  /** It stands still, in its turn with copies; calls under way wait */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Lets `work` put the machine into files; one after another */
-  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T>;
+  /**
+   * Lets `work` put the machine into files; one after another. Rejects `paused` for one that stands still. With
+   * `staysStill` it does not go on afterwards, unless `work` fails
+   */
+  copy<T>(
+    work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    staysStill?: boolean,
+  ): Promise<T>;
   /** Of the VMM's process, since its start */
   usage(): MachineUsage;
   detach(): void;

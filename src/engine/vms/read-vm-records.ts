@@ -1,14 +1,17 @@
-import { readdir, rename, rmdir } from "node:fs/promises";
+import { readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../base/logger.ts";
 import { readJsonFile } from "../json-file.ts";
-import { STATE_FILE_NAME } from "./engine-vm.ts";
+import { REMOVING_PREFIX, STATE_FILE_NAME } from "./engine-vm.ts";
 import { type VmRecord, vmRecord } from "./vm-record.ts";
 
 const VM_ID = /^vm-\d{1,20}$/;
 const DAMAGED = ".damaged";
 
-/** What an earlier engine wrote of its VMs, the oldest first. A directory without a readable record is set aside. */
+/**
+ * What an earlier engine wrote of its VMs, the oldest first. A directory without a readable record is set aside; what it
+ * did not live to remove is removed.
+ */
 export async function readVmRecords(
   dir: string,
   log: Logger,
@@ -16,6 +19,7 @@ export async function readVmRecords(
   const records: VmRecord[] = [];
   const unreadable: string[] = [];
   for (const name of (await readdir(dir)).sort()) {
+    if (name.startsWith(REMOVING_PREFIX)) await rm(join(dir, name), { recursive: true, force: true });
     if (!VM_ID.test(name)) continue;
     const record = await readJsonFile(join(dir, name, STATE_FILE_NAME), vmRecord, log);
     if (record?.vm_id === name) records.push(record);

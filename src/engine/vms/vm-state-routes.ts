@@ -1,10 +1,12 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { auditedOperation } from "../audit/audited-operation.ts";
+import { EngineError } from "../engine-error.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import { agentFailure } from "../tasks/agent-failure.ts";
+import { agentUnreachable } from "./engine-vm.ts";
 import { vmIdParam } from "./vm-fields.ts";
 import { vmStats } from "./vm-stats.ts";
 
@@ -59,7 +61,9 @@ export function mountVmStateRoutes(app: EngineApp, { vms, tasks, meter, audit }:
     try {
       await vm.awake.ping(signal);
     } catch (error) {
-      throw agentFailure(error, signal);
+      const failure = agentFailure(error, signal);
+      const isTold = failure instanceof EngineError || signal.aborted;
+      throw isTold ? failure : agentUnreachable((error as Error).message, error);
     }
     return c.json({ status: tasks.isBusy(vm.id) ? ("busy" as const) : ("idle" as const) }, 200);
   });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { atMost } from "../../base/at-most.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Config } from "../../config/config.ts";
 import type { DiskFloor } from "../disk-floor.ts";
@@ -10,16 +11,18 @@ import { EngineError, jsonError, vmNotFound } from "../engine-error.ts";
 import { nanoId } from "../nano-id.ts";
 import { machineSourceOf } from "../profiles/machine-source.ts";
 import type { Profiles } from "../profiles/profiles.ts";
-import { endInterruptedTask } from "../tasks/interrupted-task.ts";
 import type { Tenants } from "../tenants/tenants.ts";
 import { EngineVm } from "./engine-vm.ts";
 import { freeGuestAddress } from "./guest-addresses.ts";
-import type { Machine, MachineSource, Machines } from "./machine.ts";
+import type { MachineSource, Machines } from "./machine.ts";
 import { prepareGuest } from "./prepare-guest.ts";
 import { readVmRecords } from "./read-vm-records.ts";
+import { takeOverVm } from "./take-over-vm.ts";
 import type { VmRecord } from "./vm-record.ts";
 
 const AGENT_TOKEN_BYTES = 32;
+/** Each has deadlines to meet, while all of them share the processors */
+const ADOPTED_AT_ONCE = 8;
 
 /** What a new VM is to be. All but the profile may be left out. */
 export interface CreateVm {
@@ -65,13 +68,13 @@ export class VmTable {
 
   /** Those that were made whole, the oldest first. */
   list(): EngineVm[] {
-    return [...this.#vms.values()].filter((vm) => vm.record.state !== "creating");
+    return [...this.#vms.values()].filter(isThere);
   }
 
   /** Throws 404 for an unknown id. */
   get(id: string): EngineVm {
     const vm = this.#vms.get(id);
-    if (vm && vm.record.state !== "creating") return vm;
+    if (vm && isThere(vm)) return vm;
     throw vmNotFound();
   }
 
@@ -104,13 +107,13 @@ export class VmTable {
     try {
       await this.#start(vm, source, signal);
     } catch (error) {
-      await this.#drop(vm);
+      await this.#takeBack(vm);
       signal.throwIfAborted();
       throw error instanceof EngineError ? error : (diskFull(error) ?? spawnFailed(error as Error));
     }
   }
 
-  /** Ends it and removes everything of it. Rejects with 404 for an unknown id. */
+  /** Ends it and removes everything of it. Rejects with 404 for an unknown id; after another failure it is still there. */
   async remove(id: string): Promise<void> {
     await this.#drop(this.get(id));
   }
@@ -125,7 +128,7 @@ export class VmTable {
     if (records.some(({ state }) => state === "running")) await this.#requireGround();
     for (const id of unreadable) await machines.clear(null, machines.socketDirFor(id));
     const vms = records.map((record) => this.#keep(record));
-    await Promise.all(vms.map((vm) => this.#adoptOne(vm, signal)));
+    await atMost(ADOPTED_AT_ONCE, vms, (vm) => this.#adoptOne(vm, signal));
   }
 
   /** Makes no more, and leaves the others to the next engine, or ends them. */
@@ -177,9 +180,17 @@ export class VmTable {
       forwards: [],
       cpus: source.cpus,
       memory_bytes: source.memoryBytes,
-      socket_dir: this.#parts.machines.socketDirFor(vmId),
+      socket_dir: this.#socketDirFor(vmId),
       machine: null,
     });
+  }
+
+  #socketDirFor(vmId: string): string {
+    try {
+      return this.#parts.machines.socketDirFor(vmId);
+    } catch (error) {
+      throw spawnFailed(error as Error);
+    }
   }
 
   #keep(record: VmRecord): EngineVm {
@@ -191,7 +202,7 @@ export class VmTable {
   async #start(vm: EngineVm, source: MachineSource, signal: AbortSignal): Promise<void> {
     await mkdir(vm.dir, { mode: 0o700 });
     await vm.save();
-    const machine = await this.#parts.machines.start(source, placeOf(vm), signal);
+    const machine = await this.#parts.machines.start(source, vm.place, signal);
     try {
       await this.#parts.egress.serve(vm, machine);
       await prepareGuest(machine, signal);
@@ -203,12 +214,25 @@ export class VmTable {
   }
 
   async #drop(vm: EngineVm): Promise<void> {
+    await vm.remove(this.#parts.machines);
     this.#vms.delete(vm.id);
-    await vm.remove();
+  }
+
+  /** Nobody was told of it: what cannot be removed now is removed by the next engine. */
+  async #takeBack(vm: EngineVm): Promise<void> {
+    try {
+      await this.#drop(vm);
+    } catch (error) {
+      this.#vms.delete(vm.id);
+      this.#parts.log.error(
+        { err: error, vm_id: vm.id },
+        "a VM that could not be made was not removed whole",
+      );
+    }
   }
 
   async #adoptOne(vm: EngineVm, signal: AbortSignal): Promise<void> {
-    const { machines, egress, log } = this.#parts;
+    const { machines, log } = this.#parts;
     const { record } = vm;
     if (record.state === "creating" || record.machine === null) {
       await machines.clear(null, record.socket_dir);
@@ -217,25 +241,20 @@ export class VmTable {
       return;
     }
     if (record.state !== "running") return;
-    let machine: Machine;
     try {
-      machine = await machines.adopt(record.machine, placeOf(vm), signal);
-      await egress.serveAdopted(vm, machine);
-      await endInterruptedTask(machine, vm.dir, signal);
-      if (record.paused) await machine.pause();
+      vm.goOnWith(await takeOverVm(vm, record.machine, this.#parts, signal));
+      log.info({ vm_id: vm.id }, "a VM was adopted");
     } catch (error) {
       await machines.clear(record.machine.vmm, record.socket_dir);
       await vm.declareDead(`it did not outlive the engine: ${(error as Error).message}`);
       log.error({ err: error, vm_id: vm.id }, "a VM could not be adopted");
-      return;
     }
-    vm.goOnWith(machine);
-    log.info({ vm_id: vm.id }, "a VM was adopted");
   }
 }
 
-function placeOf(vm: EngineVm): { socketDir: string; logPath: string } {
-  return { socketDir: vm.record.socket_dir, logPath: join(vm.dir, "vmm.log") };
+/** Made whole, and not being removed. */
+function isThere({ record, isRemoved }: EngineVm): boolean {
+  return record.state !== "creating" && !isRemoved;
 }
 
 function cannotAdopt(error: Error): EngineError {

@@ -5,7 +5,8 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf, type NewFlock } from "../../support/fake-flocks.ts";
 
-const vmsOf = (engine: FakeEngine) => readdirSync(engine.engine.parts.paths.vms);
+const vmsOf = (engine: FakeEngine) =>
+  readdirSync(engine.engine.parts.paths.vms).filter((name) => name.startsWith("vm-"));
 
 test("GET /flocks/{id} tells which agents are busy, paused, done and dead", async () => {
   await using engine = await FakeEngine.open();

@@ -13,7 +13,8 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf } from "../../support/fake-flocks.ts";
 
-const vmsOf = (engine: FakeEngine) => readdirSync(engine.engine.parts.paths.vms);
+const vmsOf = (engine: FakeEngine) =>
+  readdirSync(engine.engine.parts.paths.vms).filter((name) => name.startsWith("vm-"));
 const flocksOf = (engine: FakeEngine) => readdirSync(engine.engine.parts.paths.flocks);
 const metadataOf = (engine: FakeEngine, id: string) =>
   join(engine.engine.parts.paths.flocks, id, "metadata.json");

@@ -5,7 +5,8 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf, type NewFlock } from "../../support/fake-flocks.ts";
 
-const vmsOf = (engine: FakeEngine) => readdirSync(engine.engine.parts.paths.vms);
+const vmsOf = (engine: FakeEngine) =>
+  readdirSync(engine.engine.parts.paths.vms).filter((name) => name.startsWith("vm-"));
 const flocksOf = (engine: FakeEngine) => readdirSync(engine.engine.parts.paths.flocks);
 
 test("POST /flocks answers 201 with a VM for each role, and no answer holds a token", async () => {

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { Vm, type VmOrigin } from "../../../src/vm/vm.ts";
+import type { VmDeadlines } from "../../../src/vm/vm-deadlines.ts";
 import { Vmm } from "../../../src/vm/vmm.ts";
 import type { FakeQemuOptions } from "../../fake-vmm/fake-qemu.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -24,11 +25,15 @@ export class FakeMachine extends TemporaryDirectory {
   }
 
   /** A VM over it, not awake yet. */
-  async startVm(options: FakeQemuOptions = {}, takeCheckpoint = NO_CHECKPOINT): Promise<Vm> {
-    return this.vmOf(await this.startVmm(options), takeCheckpoint);
+  async startVm(
+    options: FakeQemuOptions = {},
+    takeCheckpoint = NO_CHECKPOINT,
+    deadlines?: VmDeadlines,
+  ): Promise<Vm> {
+    return this.vmOf(await this.startVmm(options), takeCheckpoint, deadlines);
   }
 
-  vmOf(vmm: Vmm, takeCheckpoint = NO_CHECKPOINT): Vm {
-    return new Vm(vmm, this.vmDir, { agentBuild: "b0", takeCheckpoint });
+  vmOf(vmm: Vmm, takeCheckpoint = NO_CHECKPOINT, deadlines?: VmDeadlines): Vm {
+    return new Vm(vmm, this.vmDir, { agentBuild: "b0", takeCheckpoint }, deadlines);
   }
 }
