@@ -16,6 +16,7 @@ import type { FileContent, GetRange } from "../../src/guest/transfer-file.ts";
 import type { Tunnel } from "../../src/guest/tunnel.ts";
 import type { SealedFile } from "../../src/vm/file-seal.ts";
 import type { VmDeath } from "../../src/vm/vm-death.ts";
+import { VmError } from "../../src/vm/vm-error.ts";
 import { FakeMemory } from "./fake-memory.ts";
 import { startHostRun } from "./host-run.ts";
 
@@ -33,6 +34,8 @@ export class FakeMachines implements Machines {
   readonly cleared: string[] = [];
   /** Thrown by the next start */
   failure: Error | null = null;
+  /** Called at each adoption; what it throws or rejects with fails it */
+  onAdopt: (socketDir: string) => void | Promise<void> = () => undefined;
   /** Why none can be adopted */
   groundFailure: Error | null = null;
   /** Called at each start; what it throws fails the start */
@@ -66,6 +69,7 @@ export class FakeMachines implements Machines {
   }
 
   async adopt(known: MachineRecord, place: MachinePlace): Promise<Machine> {
+    await this.onAdopt(place.socketDir);
     if (!existsSync(place.socketDir)) throw new Error("its process is gone");
     const { storePath, name } = known.origin;
     const source = {
@@ -122,8 +126,11 @@ export class FakeMachine implements Machine {
   readonly #onEnd: () => void;
   readonly #startRun: StartFakeRun;
   readonly #death = Promise.withResolvers<VmDeath>();
+  readonly #ending = new AbortController();
   isPaused = false;
   isDetached = false;
+  /** Thrown by the next attempt to end it */
+  endFailure: Error | null = null;
   /** False: the agent answers nothing any more */
   isAnswering = true;
 
@@ -199,8 +206,15 @@ export class FakeMachine implements Machine {
     this.isPaused = false;
   }
 
-  copy<T>(work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return work(this.memory, signal);
+  async copy<T>(
+    work: (copier: MachineCopier, signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+    staysStill = false,
+  ): Promise<T> {
+    if (this.isPaused) throw new VmError("paused", "the VM is paused; resume it first");
+    const copied = await work(this.memory, AbortSignal.any([signal, this.#ending.signal]));
+    this.isPaused = staysStill;
+    return copied;
   }
 
   usage(): { cpuMs: number; memoryBytes: number } {
@@ -214,6 +228,10 @@ export class FakeMachine implements Machine {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#onEnd();
+    this.#ending.abort(new VmError("closed", "the VM was ended"));
+    const { endFailure } = this;
+    this.endFailure = null;
+    if (endFailure) throw endFailure;
     rmSync(this.#dir, { recursive: true, force: true });
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, renameSync } from "node:fs";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf } from "../../support/fake-flocks.ts";
 import { startHostRun } from "../../support/host-run.ts";
@@ -185,6 +185,29 @@ test("broadcast gives each agent the prompt and says what each made of it", asyn
     failed: 1,
     results: { "a-1": { status: "ok", output: "done\n" }, "b-1": { status: "ok" }, "d-1": { status: "ok" } },
   });
+});
+
+test("broadcast tells what each agent made of it, also when the engine fails at one of them", async () => {
+  await using engine = await FakeEngine.open();
+  const { flock_id: id, agents } = await flockOf(engine, ["a", "b"]);
+  const dir = engine.engine.parts.vms.get(agents[0]!.vm_id).dir;
+  renameSync(dir, `${dir}.away`);
+  const { status, json } = await engine.post(`/flocks/${id}/broadcast`, { body: "echo done" });
+  const failed = { status: "error", error: expect.stringContaining("ENOENT") };
+  expect(status).toBe(200);
+  expect(json).toMatchObject({
+    sent: 1,
+    failed: 1,
+    results: { "a-1": failed, "b-1": { status: "ok", output: "done\n" } },
+  });
+  await engine.request("DELETE", `/vms/${agents[1]!.vm_id}`);
+  expect((await engine.post(`/flocks/${id}/broadcast`, { body: "echo done" })).json).toMatchObject({
+    failed: 2,
+  });
+  renameSync(`${dir}.away`, dir);
+  const records = await engine.engine.parts.audit.read(undefined, 0);
+  const broadcasts = records.filter(({ daemon_operation }) => `${daemon_operation}`.endsWith("/broadcast"));
+  expect(broadcasts.map(({ result_code }) => result_code)).toEqual(["success", "error"]);
 });
 
 test("broadcast runs eight tasks at a time", async () => {

@@ -108,9 +108,29 @@ test("a pause of which one machine fails is taken back", async () => {
   const { flock_id: id, agents } = await flockOf(engine, ["a", "b"]);
   const [first, second] = agents.map(({ vm_id }) => engine.machines.of(vm_id));
   second!.pause = () => Promise.reject(new Error("QMP is gone"));
-  expect((await engine.post(`/flocks/${id}/pause`)).status).toBe(500);
+  const { status, json } = await engine.post(`/flocks/${id}/pause`);
+  const who = `agent b-1 (VM ${agents[1]!.vm_id})`;
+  expect([status, json]).toEqual([502, { error: `${who} could not be paused: QMP is gone` }]);
   expect([first!.isPaused, second!.isPaused]).toEqual([false, false]);
   expect((await engine.get(`/flocks/${id}`)).json).toMatchObject({ paused: false });
+});
+
+test("a flock whose VMs cannot be ended is still there, and can be deleted again", async () => {
+  await using engine = await FakeEngine.open();
+  const { flock_id: id, agents } = await flockOf(engine, ["a", "b"]);
+  const wall = await engine.engine.app.request(`/flocks/${id}/wall`);
+  engine.machines.of(agents[1]!.vm_id).endFailure = new Error("QEMU is still there");
+  const failed = await engine.request("DELETE", `/flocks/${id}`);
+  expect(failed.status).toBe(500);
+  expect((failed.json as { error: string }).error).toContain("QEMU is still there; delete it again");
+  expect((await engine.get(`/flocks/${id}`)).json).toMatchObject({ agents: { "a-1": { status: "dead" } } });
+  expect((await engine.post(`/flocks/${id}/post`, { agent_id: "b-1", body: "still here" })).status).toBe(200);
+  expect((await engine.post(`/flocks/${id}/agents/a-1/restart`)).status).toBe(200);
+  await engine.restart();
+  expect((await engine.get(`/flocks/${id}`)).status).toBe(200);
+  expect((await engine.request("DELETE", `/flocks/${id}`)).status).toBe(200);
+  expect([vmsOf(engine), engine.machines.running.size]).toEqual([[], 0]);
+  await wall.body?.cancel();
 });
 
 test("every route of an unknown flock answers 404", async () => {

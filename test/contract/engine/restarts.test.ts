@@ -3,12 +3,14 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { DeadlineError } from "../../../src/base/wait.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 const stateOf = (engine: FakeEngine, id: string) => join(engine.engine.parts.paths.vms, id, "state.json");
@@ -54,6 +56,51 @@ test("a VM that did not outlive the engine is dead with its cause, and its remai
   await engine.restart();
   expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, status: "dead" }]);
   expect((await engine.request("DELETE", `/vms/${id}`)).status).toBe(200);
+});
+
+test("a VM that is too slow for its adoption is tried again; what it has is left alone meanwhile", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.request("PUT", `/vms/${id}/workspace?path=kept`, { body: "still here" });
+  await engine.engine.close({ endVms: false });
+  let tries = 0;
+  engine.machines.onAdopt = () => {
+    if (++tries === 1) throw new DeadlineError("the agent's answer", 10_000);
+  };
+  await engine.start();
+  expect([tries, engine.machines.cleared]).toEqual([2, []]);
+  expect((await engine.get(`/vms/${id}/workspace?path=kept`)).text).toBe("still here");
+});
+
+test("no more than eight VMs are adopted at once", async () => {
+  await using engine = await FakeEngine.open();
+  const ids = await Promise.all(Array.from({ length: 20 }, () => engine.vm()));
+  await engine.engine.close({ endVms: false });
+  let underWay = 0;
+  let most = 0;
+  engine.machines.onAdopt = async () => {
+    most = Math.max(most, ++underWay);
+    await Bun.sleep(1);
+    underWay--;
+  };
+  await engine.start();
+  expect(most).toBe(8);
+  const listed = (await engine.get("/vms")).json as { vm_id: string; status: string }[];
+  expect(listed.filter(({ status }) => status === "running").map(({ vm_id }) => vm_id)).toEqual(ids.sort());
+});
+
+test("what is left of a VM that was being deleted goes, without a word", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  await engine.engine.close({ endVms: false });
+  const { vms } = engine.engine.parts.paths;
+  renameSync(join(vms, id), join(vms, `.removing-${id}`));
+  rmSync(join(vms, `.removing-${id}`, "state.json"));
+  writeFileSync(join(vms, `.removing-${id}`, "vmm.log"), "");
+  await engine.start();
+  expect(readdirSync(vms)).toEqual([]);
+  expect((await engine.get("/vms")).json).toEqual([]);
+  expect(engine.logged.filter(({ level }) => level === "error")).toEqual([]);
 });
 
 test("an engine that lacks its image does not start while VMs run, and leaves them as they are", async () => {

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { AgentError } from "../../../src/guest/agent-error.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 test("a stopped VM stays in the list, answers 502, and can be deleted", async () => {
@@ -41,6 +43,36 @@ test("health, stop and stats of an unknown VM answer 404, health of a lost one 5
   const id = await engine.vm();
   engine.machines.of(id).isAnswering = false;
   expect((await engine.get(`/vms/${id}/health`)).status).toBe(502);
+});
+
+test("health of a VM whose agent refuses to answer says so", async () => {
+  await using engine = await FakeEngine.open();
+  const id = await engine.vm();
+  const refusal = new AgentError("agent_refused", "the agent refused the request: bad_request");
+  engine.machines.of(id).ping = () => Promise.reject(refusal);
+  const { status, json } = await engine.get(`/vms/${id}/health`);
+  expect([status, json]).toEqual([502, { error: `agent unreachable: ${refusal.message}` }]);
+});
+
+test("a VM that cannot be removed stays, takes no calls, counts, and can be deleted again", async () => {
+  await using engine = await FakeEngine.open({ IGN_ENGINE_MAX_VMS: "1" });
+  const id = await engine.vm();
+  engine.machines.of(id).endFailure = new Error("QEMU is still there");
+  const failed = await engine.request("DELETE", `/vms/${id}`);
+  const cause = "it could not be removed: QEMU is still there";
+  expect([failed.status, failed.json]).toEqual([
+    500,
+    { error: `the VM is still there, ${cause}; delete it again` },
+  ]);
+  expect((await engine.get("/vms")).json).toMatchObject([{ vm_id: id, cause }]);
+  expect((await engine.post(`/vms/${id}/tasks`, { prompt: "true" })).json).toEqual({
+    error: `agent unreachable: ${cause}`,
+  });
+  expect((await engine.post("/vms")).status).toBe(503);
+  expect((await engine.request("DELETE", `/vms/${id}`)).status).toBe(200);
+  expect(engine.machines.cleared).toEqual([engine.machines.socketDirFor(id)]);
+  expect(readdirSync(engine.engine.parts.paths.vms)).toEqual([]);
+  expect((await engine.post("/vms")).status).toBe(201);
 });
 
 test("stats are measured for one VM, in the list, and for all that run", async () => {

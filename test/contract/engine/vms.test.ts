@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { VmError } from "../../../src/vm/vm-error.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 test("POST /vms answers 201 with the VM and its token, which no other answer holds", async () => {
@@ -166,4 +167,15 @@ test("no more VMs at once than IGN_ENGINE_MAX_VMS, whoever asks", async () => {
   expect((await engine.post("/flocks", { task: "t", roles: ["a", "b"] })).status).toBe(503);
   expect((await engine.get("/flocks")).json).toEqual([]);
   expect((await engine.post("/flocks", { task: "t", roles: ["a"] })).status).toBe(201);
+});
+
+test("POST /vms without a directory for sockets says what to set", async () => {
+  await using engine = await FakeEngine.open();
+  engine.machines.socketDirFor = () => {
+    throw new VmError("runtime_dir", "no directory for VM sockets. Set XDG_RUNTIME_DIR");
+  };
+  const { status, json } = await engine.post("/vms");
+  const error = "the VM could not be made: no directory for VM sockets. Set XDG_RUNTIME_DIR";
+  expect([status, json]).toEqual([500, { error }]);
+  expect((await engine.get("/vms")).json).toEqual([]);
 });
