@@ -147,6 +147,36 @@ describeWithVms("an engine that is killed", () => {
     expect(readdirSync(join(engine.workDir, "vms"))).toEqual([]);
   });
 
+  test("a new one that cannot listen leaves what it has adopted, also with --end-vms", async () => {
+    await using engine = await TestEngine.start();
+    const id = await engine.vm();
+    await engine.task(id, "echo kept > file");
+    await engine.end("SIGKILL");
+    using taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const env = { ...engine.env, ANVIL_API_ADDR: `127.0.0.1:${taken.port}` };
+    expect((await runExecutable(["daemon", "--end-vms"], env, 60_000)).status).toBe(1);
+    expect(engine.vmms()).toHaveLength(1);
+    await engine.start();
+    expect(await engine.task(id, "cat file")).toBe("kept\n");
+  });
+
+  test("while it deletes VMs: each is there or gone, and no process and no file is left of one that is gone", async () => {
+    await using engine = await TestEngine.start();
+    for (const delayMs of [0, 20, 60, 120, 250]) {
+      const id = await engine.vm();
+      const deleting = engine.request("DELETE", `/vms/${id}`).catch(() => null);
+      await Bun.sleep(delayMs);
+      await engine.end("SIGKILL");
+      const isTold = (await deleting)?.status === 200;
+      await engine.start();
+      const listed = (await engine.get("/vms")).json as { vm_id: string; status: string }[];
+      const ids = listed.map(({ vm_id }) => vm_id);
+      if (isTold) expect(ids).not.toContain(id);
+      expect(engine.vmms()).toHaveLength(listed.filter(({ status }) => status === "running").length);
+      expect(readdirSync(join(engine.workDir, "vms")).sort()).toEqual(ids.sort());
+    }
+  });
+
   test("a second engine in the same directory ends with status 1 and names the first", async () => {
     await using engine = await TestEngine.start();
     const env = { ...engine.env, ANVIL_API_ADDR: `unix:${engine.socketPath}.other` };

@@ -173,6 +173,26 @@ async function expectGoingOn(engine: TestEngine, vmId: string): Promise<void> {
   await eventually("counting on", 10_000, async () => (await countOf(engine, vmId)) > count);
 }
 
+describeWithVms("a VM that is snapshotted", () => {
+  test("with stop_after does nothing any more that a restore would do again", async () => {
+    await using engine = await TestEngine.start();
+    const made = await engine.post("/flocks", { task: "t", roles: ["worker"] });
+    const { flock_id: id, agents } = made.json as { flock_id: string; agents: { vm_id: string }[] };
+    const vmId = agents[0]!.vm_id;
+    const loop =
+      "i=0; while :; do i=$((i+1)); echo $i >/root/count.new; mv /root/count.new /root/count; gtwall $i || exit; done";
+    await engine.task(vmId, `nohup sh -c '${loop}' >/dev/null 2>&1 &`);
+    const posted = async () =>
+      ((await engine.get(`/flocks/${id}/wall/history`)).json as { body: string }[]).map(({ body }) =>
+        Number(body),
+      );
+    await eventually("some posts", 20_000, async () => (await posted()).length > 5);
+    const { snapshot_id } = await snapshot(engine, vmId, { stop_after: true });
+    const restored = await restore(engine, snapshot_id);
+    expect(await countOf(engine, restored)).toBeGreaterThanOrEqual(Math.max(...(await posted())));
+  });
+});
+
 describeWithVms("an engine that is killed", () => {
   test("in the middle of a full snapshot leaves none, and its VM goes on under the next one", async () => {
     await using engine = await TestEngine.start();
