@@ -1,7 +1,6 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { sleep, within } from "../base/wait.ts";
-import { AgentClient } from "../guest/agent-client.ts";
+import type { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { type CloneIdentity, newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
 import { openTunnel } from "../guest/open-tunnel.ts";
@@ -11,7 +10,7 @@ import { serveTunnels, type TunnelHandler } from "../guest/serve-tunnels.ts";
 import { type FileContent, type GetRange, getFile, putFile } from "../guest/transfer-file.ts";
 import type { Tunnel } from "../guest/tunnel.ts";
 import type { Activity } from "./activity.ts";
-import { AGENT_SOCKET } from "./machine-spec.ts";
+import { connectAgent } from "./connect-agent.ts";
 import type { RunningMachine } from "./running-machine.ts";
 import { Standstills } from "./standstills.ts";
 import type { Checkpoint } from "./take-checkpoint.ts";
@@ -208,19 +207,10 @@ export class Vm implements AsyncDisposable {
     await rm(this.#dir, { recursive: true, force: true });
   }
 
-  async #connect(signal: AbortSignal): Promise<AgentClient> {
-    const agent = await AgentClient.connect({
-      path: join(this.#dir, AGENT_SOCKET),
-      deadlineMs: this.#deadlines.connectMs,
-      signal,
-      onLost: (error) => void this.#agentLost(error),
-    });
-    if (agent.hello.build === this.#origin.agentBuild) return agent;
-    agent.close();
-    throw new AgentError(
-      "agent_mismatch",
-      `the agent in the guest is build ${agent.hello.build}, the base says ${this.#origin.agentBuild}; rebuild the base`,
-    );
+  #connect(signal: AbortSignal): Promise<AgentClient> {
+    const onLost = (error: AgentError) => void this.#agentLost(error);
+    const { connectMs: deadlineMs } = this.#deadlines;
+    return connectAgent(this.#dir, this.#origin.agentBuild, { deadlineMs, signal, onLost });
   }
 
   #machine(): RunningMachine {

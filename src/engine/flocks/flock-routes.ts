@@ -16,6 +16,8 @@ import { mountWallRoutes } from "./wall-routes.ts";
 /** Twenty VMs, one after another, and the base before them when it is missing. */
 const CREATE_DEADLINE_MS = 3_600_000;
 const DEADLINE_MS = 60_000;
+/** A pause waits for a snapshot that is under way. */
+const STANDSTILL_DEADLINE_MS = 600_000;
 
 const flockParam = z.object({ id: z.string().max(128) });
 
@@ -83,11 +85,11 @@ const standstillRoute = <Path extends "/flocks/{id}/pause" | "/flocks/{id}/resum
     method: "post",
     path,
     summary,
-    middleware: routeLimits({ deadlineMs: DEADLINE_MS }),
+    middleware: routeLimits({ deadlineMs: STANDSTILL_DEADLINE_MS }),
     request: { params: flockParam },
     responses: {
       200: { description: "How many do now", content: { "application/json": { schema: standstill } } },
-      ...errorResponses(404),
+      ...errorResponses(404, 502),
     },
   });
 const pauseFlock = standstillRoute("/flocks/{id}/pause", "Let the VMs of a flock stand still");
