@@ -6,7 +6,7 @@ export async function atMost<T>(
 ): Promise<void> {
   const queue = items[Symbol.iterator]();
   let hasFailed = false;
-  const worker = async () => {
+  const lane = async () => {
     for (let next = queue.next(); !next.done && !hasFailed; next = queue.next()) {
       try {
         await work(next.value);
@@ -16,5 +16,5 @@ export async function atMost<T>(
       }
     }
   };
-  await Promise.all(Array.from({ length: limit }, worker));
+  await Promise.all(Array.from({ length: limit }, lane));
 }

@@ -58,7 +58,7 @@ test("a VM that did not outlive the engine is dead with its cause, and its remai
   expect((await engine.request("DELETE", `/vms/${id}`)).status).toBe(200);
 });
 
-test("a VM that is too slow for its adoption is tried again; what it has is left alone meanwhile", async () => {
+test("a VM that is too slow for its adoption is tried again, and what it has is left alone meanwhile", async () => {
   await using engine = await FakeEngine.open();
   const id = await engine.vm();
   await engine.request("PUT", `/vms/${id}/workspace?path=kept`, { body: "still here" });

@@ -44,7 +44,7 @@ afterEach(() => {
 });
 
 describe("a VM that is paused", () => {
-  test("does not die of what it owes meanwhile; a kill's grace counts from the resume on", async () => {
+  test("does not die of what it owes meanwhile, and a kill's grace counts from the resume on", async () => {
     using machine = new FakeMachine();
     await using vm = await hasty(machine);
     let hasDied = false;
