@@ -194,6 +194,7 @@ test("runs that start while it listens have the proxy in their environment, othe
       "ALL_PROXY",
       "HTTPS_PROXY",
       "HTTP_PROXY",
+      "NODE_USE_ENV_PROXY",
       "NO_PROXY",
       "all_proxy",
       "http_proxy",
@@ -204,7 +205,7 @@ test("runs that start while it listens have the proxy in their environment, othe
       .join("");
   const expected = names((name) => {
     if (/no_/i.test(name)) return "localhost,127.0.0.1,::1";
-    return `${/all/i.test(name) ? "socks5h" : "http"}://${url}`;
+    return name === "NODE_USE_ENV_PROXY" ? "1" : `http://${url}`;
   });
   expect((await proxies()).split("\n").sort()).toEqual(expected.split("\n").sort());
   await listen(agent, false);

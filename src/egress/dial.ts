@@ -1,16 +1,19 @@
 import { connect, type Socket } from "node:net";
 import type { Connection } from "./channel.ts";
+import { ReadRoom } from "./read-room.ts";
 
 /** Opens a TCP connection to an address (never a name), or rejects. The signal counts until it is open. */
-export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Connection>;
+export type Dial = (
+  address: string,
+  port: number,
+  signal: AbortSignal,
+  room?: ReadRoom,
+) => Promise<Connection>;
 
-/** Read ahead of what the guest takes */
-const READ_AHEAD_BYTES = 65_536;
-
-export const dialTcp: Dial = async (address, port, signal) => {
+export const dialTcp: Dial = async (address, port, signal, room) => {
   signal.throwIfAborted();
   const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
-  const connection = streamsOf(socket);
+  const connection = streamsOf(socket, room);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onAbort = () => {
     socket.destroy();
@@ -28,13 +31,25 @@ export const dialTcp: Dial = async (address, port, signal) => {
   }
 };
 
-/** The socket as web streams: what is read waits for what is taken, and each direction ends alone. */
-export function streamsOf(socket: Socket): Connection {
-  return { readable: readableOf(socket), writable: writableOf(socket) };
+/**
+ * The socket as web streams. It is read when it is asked, each direction ends alone, and closing `writable` settles when
+ * the last byte has left. `abort` ends both whatever waits: a stream that has ended or is stuck in a write would not.
+ */
+export function streamsOf(socket: Socket, room = new ReadRoom(1)): Connection {
+  return {
+    readable: readableOf(socket, room),
+    writable: writableOf(socket),
+    abort: () => socket.destroy(),
+  };
 }
 
-function readableOf(socket: Socket): ReadableStream<Uint8Array> {
+function readableOf(socket: Socket, room: ReadRoom): ReadableStream<Uint8Array> {
   let isOver = false;
+  let heldBytes = 0;
+  const releaseHeld = () => {
+    room.release(heldBytes);
+    heldBytes = 0;
+  };
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -43,24 +58,32 @@ function readableOf(socket: Socket): ReadableStream<Uint8Array> {
           isOver = true;
           act();
         };
+        socket.pause();
         socket.on("data", (chunk: Uint8Array) => {
           if (isOver) return;
+          heldBytes += chunk.byteLength;
+          room.hold(socket, chunk.byteLength);
           controller.enqueue(chunk);
-          if ((controller.desiredSize ?? 0) <= 0) socket.pause();
         });
         socket.on("end", () => finish(() => controller.close()));
         socket.on("error", (error) => finish(() => controller.error(error)));
-        socket.on("close", () => finish(() => controller.error(new Error("the connection was closed"))));
+        socket.on("close", () => {
+          room.forget(socket);
+          releaseHeld();
+          finish(() => controller.error(new Error("the connection was closed")));
+        });
       },
+      /** Whoever asks for more is done with what it had. */
       pull() {
-        socket.resume();
+        releaseHeld();
+        room.want(socket);
       },
       cancel() {
         isOver = true;
         socket.destroy();
       },
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
+    { highWaterMark: 0 },
   );
 }
 
@@ -71,22 +94,29 @@ function writableOf(socket: Socket): WritableStream<Uint8Array> {
       socket.on("close", () => controller.error(new Error("the connection was closed")));
     },
     write(chunk) {
-      if (socket.write(chunk)) return;
-      return new Promise((resolve) => {
-        const settle = () => {
-          socket.removeListener("drain", settle);
-          socket.removeListener("close", settle);
-          resolve();
-        };
-        socket.once("drain", settle);
-        socket.once("close", settle);
-      });
+      if (!socket.write(chunk)) return eitherOf(socket, "drain");
     },
     close() {
+      const finished = eitherOf(socket, "finish");
       socket.end();
+      return finished;
     },
     abort() {
       socket.destroy();
     },
+  });
+}
+
+/** Resolves at the event, or when the socket is gone. */
+function eitherOf(socket: Socket, event: "drain" | "finish"): Promise<void> {
+  if (socket.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      socket.removeListener(event, settle);
+      socket.removeListener("close", settle);
+      resolve();
+    };
+    socket.once(event, settle);
+    socket.once("close", settle);
   });
 }

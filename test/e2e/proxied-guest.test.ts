@@ -63,7 +63,7 @@ describeWithVms("the guest's proxy", () => {
   test("leaves no variables when it ends, and gtwall says that there is no engine", async () => {
     const serving = new AbortController();
     await vm.serveProxy(echo, serving.signal);
-    expect((await outputIn(vm, "env | grep -ic proxy")).trim()).toBe("8");
+    expect((await outputIn(vm, "env | grep -ic proxy")).trim()).toBe("9");
     serving.abort();
     await eventually("it stopped", 10_000, async () => (await runIn(vm, "gtwall x")).code === 3);
     expect((await runIn(vm, "env | grep -ic proxy")).stdout.trim()).toBe("0");

@@ -20,22 +20,25 @@ static char *const proxied[] = {
     all_proxy_upper,
     "no_proxy=localhost,127.0.0.1,::1",
     "NO_PROXY=localhost,127.0.0.1,::1",
+    // Node looks at the others only if it is told to.
+    "NODE_USE_ENV_PROXY=1",
     NULL,
 };
 
 static char *const *current = ordinary;
 
-static void format(char to[48], const char *name, const char *scheme, uint16_t port) {
-    snprintf(to, 48, "%s=%s://127.0.0.1:%u", name, scheme, (unsigned)port);
+static void format(char to[48], const char *name, uint16_t port) {
+    snprintf(to, 48, "%s=http://127.0.0.1:%u", name, (unsigned)port);
 }
 
 void environment_set_proxy(uint16_t port) {
-    format(http_proxy, "http_proxy", "http", port);
-    format(https_proxy, "https_proxy", "http", port);
-    format(all_proxy, "all_proxy", "socks5h", port);
-    format(http_proxy_upper, "HTTP_PROXY", "http", port);
-    format(https_proxy_upper, "HTTPS_PROXY", "http", port);
-    format(all_proxy_upper, "ALL_PROXY", "socks5h", port);
+    format(http_proxy, "http_proxy", port);
+    format(https_proxy, "https_proxy", port);
+    // No socks5h: Python's httpx does not even start where it knows no SOCKS.
+    format(all_proxy, "all_proxy", port);
+    format(http_proxy_upper, "HTTP_PROXY", port);
+    format(https_proxy_upper, "HTTPS_PROXY", port);
+    format(all_proxy_upper, "ALL_PROXY", port);
     current = port == 0 ? ordinary : proxied;
 }
 
