@@ -3,6 +3,7 @@ import { access } from "node:fs/promises";
 import { baseNameFor } from "../config/base-name-for.ts";
 import type { Config } from "../config/config.ts";
 import { loadEgressPolicy } from "../egress/egress-profile.ts";
+import { mostConnections } from "../egress/shared-places.ts";
 import { openImage } from "../image/image.ts";
 import { listBases } from "../vm/inspect-bases.ts";
 import { findJail } from "../vm/jail.ts";
@@ -54,11 +55,13 @@ async function checkEgress({ net, egress }: Config): Promise<Finding> {
     return { status: "warn", what: "sessions have a network card, and no rules about what they reach" };
   const { kind, rules } = await loadEgressPolicy(egress);
   if (kind === "deny_all") return { status: "ok", what: "sessions reach nothing outside" };
-  if (kind === "allow_all") return { status: "ok", what: "sessions reach every public address, by proxy" };
+  const inAll = `connections at once, of all sessions: ${mostConnections()}`;
+  if (kind === "allow_all")
+    return { status: "ok", what: `sessions reach every public address, by proxy; ${inAll}` };
   const { allowSni, allowCidrs } = rules;
   return {
     status: "ok",
-    what: `sessions reach what the profile lists, by proxy; names: ${allowSni.length}, address ranges: ${allowCidrs.length}`,
+    what: `sessions reach what the profile lists, by proxy; names: ${allowSni.length}, address ranges: ${allowCidrs.length}; ${inAll}`,
   };
 }
 

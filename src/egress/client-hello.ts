@@ -2,6 +2,7 @@ import { parseName } from "./destination.ts";
 
 /** RFC 8446, sections 4.1.2 and 5.1; RFC 6066, section 3 */
 const HANDSHAKE_RECORD = 22;
+const TLS_MAJOR = 3;
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 const MAX_RECORD_BYTES = 16_384;
@@ -16,9 +17,12 @@ export type ClientHelloAnswer =
   | { state: "hello"; serverName: string | null }
   | { state: "invalid"; why: string };
 
-/** Whether bytes at the start of a stream may be those of a ClientHello; true of none at all. */
+/**
+ * Whether bytes at the start of a stream may be those of a ClientHello; true of none at all. The type of the record
+ * decides alone: servers are told not to look at its version.
+ */
 export function mayBeClientHello(bytes: Uint8Array): boolean {
-  return (bytes[0] ?? HANDSHAKE_RECORD) === HANDSHAKE_RECORD && (bytes[1] ?? 3) === 3;
+  return (bytes[0] ?? HANDSHAKE_RECORD) === HANDSHAKE_RECORD;
 }
 
 /** Reads the first message of a TLS client from pieces of any size, over as many records as it takes. */
@@ -46,7 +50,9 @@ export class ClientHelloReader {
   }
 
   #readHeader(): string | null {
-    if (!mayBeClientHello(Uint8Array.from(this.#header))) return "it is no TLS handshake";
+    const [type, major = TLS_MAJOR] = this.#header;
+    if (type !== HANDSHAKE_RECORD) return "it is no TLS handshake";
+    if (major !== TLS_MAJOR) return "a record is of another version than any TLS";
     if (this.#header.length < RECORD_HEADER_BYTES) return null;
     const length = this.#header[3]! * 256 + this.#header[4]!;
     this.#header = [];

@@ -1,7 +1,7 @@
 import { type Destination, textOf } from "./destination.ts";
 import { EgressError } from "./egress-error.ts";
 import { type EgressPolicy, isListed } from "./egress-policy.ts";
-import { type IpAddress, isPublic, isWithin } from "./ip-address.ts";
+import { behindNat64, type Cidr, type IpAddress, isPublic, isWithin } from "./ip-address.ts";
 
 /** What let a connection through. What a name let through must also show that name in its own protocol. */
 export type Grounds = "policy" | "cidr" | "name";
@@ -26,14 +26,14 @@ export function refuseUnresolved(
 
 /**
  * Decides about the addresses a destination has: its own, or all that its name resolved to. Ranges in allow_cidrs
- * outrank everything; without one an address must be public, whatever the policy, and none of `ownAddresses`, which are
- * those of this machine.
+ * outrank everything; without one an address must be public, whatever the policy, and in none of `ownNetworks`, those
+ * this machine is attached to: it stands behind whatever keeps others out of them.
  */
 export function decide(
   { kind, rules }: EgressPolicy,
   destination: Destination,
   addresses: readonly IpAddress[],
-  ownAddresses: readonly IpAddress[] = [],
+  ownNetworks: readonly Cidr[] = [],
 ): Permission | EgressError {
   const refusal = refuseUnresolved({ kind, rules }, destination);
   if (refusal) return refusal;
@@ -41,8 +41,9 @@ export function decide(
   if (inRanges.length > 0) return { addresses: inRanges, grounds: "cidr" };
   if (kind === "profile" && destination.name === null) return addressNotListed(destination);
   if (kind === "profile" && !isListed(destination.name!, rules.allowSni)) return nameNotListed(destination);
-  const own = new Set(ownAddresses.map(String));
-  const open = addresses.filter((address) => isPublic(address) && !own.has(String(address)));
+  const open = addresses.filter(
+    (address) => isPublic(address) && !isWithin(behindNat64(address), ownNetworks),
+  );
   if (open.length === 0) return addressNotPublic(destination);
   return { addresses: open, grounds: kind === "profile" ? "name" : "policy" };
 }
@@ -64,6 +65,6 @@ function addressNotListed(destination: Destination): EgressError {
 function addressNotPublic(destination: Destination): EgressError {
   return new EgressError(
     "address_not_public",
-    `the address of ${textOf(destination)} is not a public one of another machine, and allow_cidrs does not list it`,
+    `the address of ${textOf(destination)} is not a public one outside of this machine's networks, and allow_cidrs does not list it`,
   );
 }

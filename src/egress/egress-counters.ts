@@ -1,3 +1,4 @@
+import type { Channel } from "./channel.ts";
 import type { RefusalReason } from "./egress-error.ts";
 
 /** What one VM's connections came to. They only grow, but for `open`. */
@@ -8,6 +9,16 @@ export class EgressCounters {
   bytesFromGuest = 0;
   bytesToGuest = 0;
   readonly refused = new Map<RefusalReason, number>();
+
+  /** To be called whenever bytes of the guest's connection have moved. */
+  byteCountOf(client: Channel): () => void {
+    let [read, written] = [client.readBytes, client.writtenBytes];
+    return () => {
+      this.bytesFromGuest += client.readBytes - read;
+      this.bytesToGuest += client.writtenBytes - written;
+      [read, written] = [client.readBytes, client.writtenBytes];
+    };
+  }
 
   countRefused(reason: RefusalReason): void {
     this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1);

@@ -1,4 +1,3 @@
-import { networkInterfaces } from "node:os";
 import type { LogFields, Logger } from "../base/logger.ts";
 import { Channel } from "./channel.ts";
 import { decide, type Grounds, refuseUnresolved } from "./decide.ts";
@@ -7,8 +6,12 @@ import { type Dial, dialTcp } from "./dial.ts";
 import { EgressCounters } from "./egress-counters.ts";
 import { EgressError } from "./egress-error.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
-import { type IpAddress, parseIp } from "./ip-address.ts";
+import { type Cidr, type IpAddress, parseIp } from "./ip-address.ts";
+import { ownNetworks } from "./own-networks.ts";
+import { Places } from "./places.ts";
+import { ReadRoom } from "./read-room.ts";
 import { nameResolver, type ResolveName } from "./resolve-name.ts";
+import { type SharedPlaces, sharedPlaces } from "./shared-places.ts";
 
 export interface EgressLimits {
   /** From the first byte of a request, or of a connection, to all that decides about it, in `ms` */
@@ -31,6 +34,11 @@ export const EGRESS_LIMITS: EgressLimits = {
 /** Longest for one address when there are others to try, in `ms` */
 const ATTEMPT_MS = 3000;
 const MAX_ADDRESSES = 16;
+/** What a gate may hold that came from servers and that its guest does not take */
+const READ_ROOM_BYTES = 32 * 1_048_576;
+/** Of one gate at once; more wait for their turn */
+const MAX_LOOKUPS = 32;
+const MAX_INTERNAL_BODIES = 4;
 
 /** Answers a request for http://ignition.internal; null is answered as 404. */
 export type InternalDoor = (request: Request) => Promise<Response | null>;
@@ -44,7 +52,10 @@ export interface EgressGateOptions {
   limits?: Partial<EgressLimits>;
   resolveName?: ResolveName;
   dial?: Dial;
-  ownAddresses?: () => IpAddress[];
+  /** Those this machine is attached to */
+  ownNetworks?: () => Cidr[];
+  shared?: SharedPlaces;
+  readRoomBytes?: number;
 }
 
 export interface Upstream {
@@ -58,11 +69,16 @@ export class EgressGate implements Disposable {
   readonly limits: EgressLimits;
   readonly internal: InternalDoor | null;
   readonly counters = new EgressCounters();
+  readonly shared: SharedPlaces;
+  /** Requests to the door whose bodies are collected */
+  readonly internalBodies = new Places(MAX_INTERNAL_BODIES);
+  readonly room: ReadRoom;
   readonly log: Logger;
   readonly logFields: LogFields;
   readonly #resolveName: ResolveName;
   readonly #dial: Dial;
-  readonly #ownAddresses: () => IpAddress[];
+  readonly #ownNetworks: () => Cidr[];
+  readonly #lookups = new Places(MAX_LOOKUPS);
   readonly #ending = new AbortController();
 
   constructor(options: EgressGateOptions) {
@@ -73,7 +89,9 @@ export class EgressGate implements Disposable {
     this.logFields = options.logFields ?? {};
     this.#resolveName = options.resolveName ?? nameResolver(options.policy.rules.dnsServers);
     this.#dial = options.dial ?? dialTcp;
-    this.#ownAddresses = options.ownAddresses ?? addressesOfThisMachine;
+    this.#ownNetworks = options.ownNetworks ?? ownNetworks;
+    this.room = new ReadRoom(options.readRoomBytes ?? READ_ROOM_BYTES);
+    this.shared = options.shared ?? sharedPlaces();
   }
 
   /** Aborted when the gate is disposed of, with the reason. */
@@ -95,9 +113,10 @@ export class EgressGate implements Disposable {
     const timer = setTimeout(() => untilTimeout.abort(timeout), this.limits.connectMs);
     try {
       const addressesFound = await this.#addressesOf(destination, signal);
-      const permission = decide(this.policy, destination, addressesFound, this.#ownAddresses());
+      const permission = decide(this.policy, destination, addressesFound, this.#ownNetworks());
       if (permission instanceof EgressError) throw permission;
-      const { addresses, grounds } = permission;
+      const { grounds } = permission;
+      const addresses = permission.addresses.slice(0, MAX_ADDRESSES);
       return { channel: await this.#dialFirst(destination, addresses, signal), grounds };
     } finally {
       clearTimeout(timer);
@@ -114,14 +133,19 @@ export class EgressGate implements Disposable {
     if (destination.address) return [destination.address];
     const name = destination.name!;
     try {
-      const found = await this.#resolveName(name, signal);
-      const addresses = found.slice(0, MAX_ADDRESSES).map(parseIp);
+      const addresses = (await this.#lookUp(name, signal)).map(parseIp);
       if (addresses.length > 0) return addresses.filter((address) => address !== null);
     } catch (error) {
       signal.throwIfAborted();
       throw new EgressError("unresolved", `the name ${name} could not be resolved`, error);
     }
     throw new EgressError("unresolved", `the name ${name} has no address`);
+  }
+
+  async #lookUp(name: string, signal: AbortSignal): Promise<string[]> {
+    using _own = await this.#lookups.wait(signal);
+    using _shared = await this.shared.lookups.wait(signal);
+    return await this.#resolveName(name, signal);
   }
 
   async #dialFirst(
@@ -134,7 +158,7 @@ export class EgressGate implements Disposable {
       const isLast = at === addresses.length - 1;
       const attempt = isLast ? signal : AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]);
       try {
-        return new Channel(await this.#dial(address.toString(), destination.port, attempt));
+        return new Channel(await this.#dial(address.toString(), destination.port, attempt, this.room));
       } catch (error) {
         signal.throwIfAborted();
         failure = error;
@@ -143,9 +167,4 @@ export class EgressGate implements Disposable {
     const why = `the server at ${textOf(destination)} does not take the connection`;
     throw new EgressError("unreachable", why, failure);
   }
-}
-
-function addressesOfThisMachine(): IpAddress[] {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return all.map(({ address }) => parseIp(address)).filter((address) => address !== null);
 }

@@ -1,18 +1,11 @@
 import { type Channel, pumpOpen } from "./channel.ts";
-import { ChunkedDecoder } from "./chunked-decoder.ts";
 import { type Destination, isInternal, textOf } from "./destination.ts";
 import type { EgressGate } from "./egress-gate.ts";
-import {
-  type BodyFraming,
-  badRequest,
-  endOfHead,
-  MAX_HEAD_BYTES,
-  parseHead,
-  type RequestHead,
-} from "./http-head.ts";
+import { readBody } from "./http-body.ts";
+import { badRequest, endOfHead, MAX_HEAD_BYTES, parseHead, type RequestHead } from "./http-head.ts";
 import { encodeHead, type HttpRequest, readHttpRequest } from "./http-request.ts";
 import { inTime } from "./in-time.ts";
-import { answerInternal, BoundedBytes, MAX_INTERNAL_BODY_BYTES } from "./internal-request.ts";
+import { serveInternal } from "./internal-request.ts";
 import { Passage } from "./passage.ts";
 
 const CRLF = Buffer.from("\r\n");
@@ -101,8 +94,7 @@ export class HttpRelay {
   async #serveAll(first: RequestHead | null): Promise<void> {
     for (let head = first ?? (await this.#nextHead()); head; head = await this.#nextHead()) {
       const request = readHttpRequest(head, this.#fixed);
-      await this.#serve(request);
-      if (request.isLast) return await this.#server?.answered;
+      if (await this.#serve(request)) return await this.#server?.answered;
     }
     await this.#leaveServer();
   }
@@ -117,16 +109,18 @@ export class HttpRelay {
     return await readHead(this.#client, this.#gate.limits.handshakeMs);
   }
 
-  async #serve(request: HttpRequest): Promise<void> {
+  /** True when it was the last. */
+  async #serve(request: HttpRequest): Promise<boolean> {
     if (isInternal(request.destination)) return await this.#serveInternal(request);
     const server = await this.#serverFor(request.destination);
     this.#isAnswering = true;
     await this.#send(server, encodeHead(request));
     const isChunked = request.framing.kind === "chunked";
-    await this.#body(request.framing, async (piece) => {
+    await readBody(this.#client, request.framing, async (piece) => {
       await this.#send(server, isChunked ? chunkOf(piece) : piece);
     });
     if (isChunked) await this.#send(server, LAST_CHUNK);
+    return request.isLast;
   }
 
   async #send(server: Server, bytes: Uint8Array): Promise<void> {
@@ -136,15 +130,14 @@ export class HttpRelay {
     });
   }
 
-  async #serveInternal(request: HttpRequest): Promise<void> {
+  async #serveInternal(request: HttpRequest): Promise<boolean> {
     await this.#leaveServer();
     const passage = this.#begin(request.destination);
     passage.allow("internal");
-    const content = new BoundedBytes(MAX_INTERNAL_BODY_BYTES);
-    await this.#body(request.framing, async (piece) => content.append(piece));
-    await this.#client.write(await answerInternal(this.#gate, request, content.bytes()));
+    const isLast = await serveInternal(this.#gate, this.#client, request);
     passage.end();
     this.#passage = null;
+    return isLast;
   }
 
   async #serverFor(destination: Destination): Promise<Server> {
@@ -193,34 +186,5 @@ export class HttpRelay {
     server.channel.destroy(new Error("the connection is not needed any more"));
     this.#passage?.end();
     this.#passage = null;
-  }
-
-  async #body(framing: BodyFraming, write: (piece: Uint8Array) => Promise<void>): Promise<void> {
-    if (framing.kind === "chunked") await this.#chunkedBody(write);
-    else await this.#countedBody(framing.bytes, write);
-  }
-
-  async #countedBody(bytes: number, write: (piece: Uint8Array) => Promise<void>): Promise<void> {
-    for (let left = bytes; left > 0; ) {
-      await this.#waitForBody();
-      const piece = this.#client.take(left);
-      left -= piece.byteLength;
-      await write(piece);
-    }
-  }
-
-  async #chunkedBody(write: (piece: Uint8Array) => Promise<void>): Promise<void> {
-    const decoder = new ChunkedDecoder();
-    while (!decoder.isDone) {
-      await this.#waitForBody();
-      const { data, length } = decoder.push(this.#client.buffered);
-      this.#client.take(length);
-      if (data.length > 0) await write(Buffer.concat(data));
-    }
-  }
-
-  async #waitForBody(): Promise<void> {
-    if (this.#client.buffered.byteLength === 0 && !(await this.#client.fill()))
-      throw badRequest("it ends in its body");
   }
 }

@@ -1,10 +1,15 @@
 import { STATUS_CODES } from "node:http";
+import type { Channel } from "./channel.ts";
 import { INTERNAL_NAME } from "./destination.ts";
-import type { EgressGate } from "./egress-gate.ts";
-import { badRequest } from "./http-head.ts";
+import type { EgressGate, InternalDoor } from "./egress-gate.ts";
+import { readBody } from "./http-body.ts";
+import { type BodyFraming, badRequest } from "./http-head.ts";
 import type { HttpRequest } from "./http-request.ts";
+import { inTime } from "./in-time.ts";
 
-export const MAX_INTERNAL_BODY_BYTES = 1_048_576;
+/** A message for the wall, each character escaped, and what is around it */
+const MAX_BODY_BYTES = 524_288;
+const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 const WITHOUT_CONTENT = new Set([204, 205, 304]);
 /** Written anew, for the connection to the guest */
 const OURS = new Set([
@@ -17,7 +22,7 @@ const OURS = new Set([
 ]);
 
 /** Collects pieces up to a limit. */
-export class BoundedBytes {
+class BoundedBytes {
   readonly #limitBytes: number;
   readonly #pieces: Uint8Array[] = [];
   #count = 0;
@@ -39,13 +44,52 @@ export class BoundedBytes {
   }
 }
 
-/** The whole answer of the gate's door to one request, as the guest gets it. */
-export async function answerInternal(
+/**
+ * Answers one request to the gate's door; true when it was the last of its connection. A body is collected before it is
+ * answered, so only where there is a door, a few at a time, and by a deadline.
+ */
+export async function serveInternal(
   gate: EgressGate,
+  client: Channel,
+  request: HttpRequest,
+): Promise<boolean> {
+  const hasBody = request.framing.kind === "chunked" || request.framing.bytes > 0;
+  if (gate.internal === null) {
+    const isLast = request.isLast || hasBody;
+    await client.write(await encodeAnswer({ ...request, isLast }, nothingHere()));
+    return isLast;
+  }
+  if (!hasBody) return await answer(gate.internal, client, request, new Uint8Array());
+  if (WITHOUT_BODY.has(request.method)) throw badRequest(`${request.method} takes no body`);
+  const { handshakeMs } = gate.limits;
+  const giveUp = new AbortController();
+  try {
+    using _place = await inTime(gate.internalBodies.wait(giveUp.signal), handshakeMs, "its turn");
+    const body = await inTime(collect(client, request.framing), handshakeMs, "the body");
+    return await answer(gate.internal, client, request, body);
+  } finally {
+    giveUp.abort();
+  }
+}
+
+async function collect(client: Channel, framing: BodyFraming): Promise<Uint8Array<ArrayBuffer>> {
+  const content = new BoundedBytes(MAX_BODY_BYTES);
+  await readBody(client, framing, (piece) => content.append(piece));
+  return content.bytes();
+}
+
+async function answer(
+  door: InternalDoor,
+  client: Channel,
   request: HttpRequest,
   content: Uint8Array<ArrayBuffer>,
-): Promise<Uint8Array> {
-  const answer = (await gate.internal?.(toRequest(request, content))) ?? nothingHere();
+): Promise<boolean> {
+  const response = (await door(toRequest(request, content))) ?? nothingHere();
+  await client.write(await encodeAnswer(request, response));
+  return request.isLast;
+}
+
+async function encodeAnswer(request: HttpRequest, answer: Response): Promise<Uint8Array> {
   const body = Buffer.from(await answer.arrayBuffer());
   const lines = [`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}`];
   for (const [name, value] of answer.headers) if (!OURS.has(name)) lines.push(`${name}: ${value}`);
@@ -58,7 +102,7 @@ export async function answerInternal(
 }
 
 function toRequest({ method, path, fields }: HttpRequest, content: Uint8Array<ArrayBuffer>): Request {
-  const hasBody = method !== "GET" && method !== "HEAD";
+  const hasBody = !WITHOUT_BODY.has(method);
   const headers = fields.map(([name, value]): [string, string] => [name, value]);
   try {
     return new Request(`http://${INTERNAL_NAME}${path}`, { method, headers, body: hasBody ? content : null });

@@ -32,6 +32,12 @@ export function isWithin(address: IpAddress, cidrs: readonly Cidr[]): boolean {
   return cidrs.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
 }
 
+/** The IPv4 address that a translator connects to for this one; else the address itself. */
+export function behindNat64(address: IpAddress): IpAddress {
+  if (!isWithin(address, [NAT64])) return address;
+  return new ipaddr.IPv4(address.toByteArray().slice(12));
+}
+
 /**
  * Whether the address is one of the public internet: not private, loopback, link-local, carrier-grade NAT, multicast,
  * reserved, a metadata service, or a transition form (6to4, Teredo, IPv4-compatible) that hides another address.
@@ -39,7 +45,7 @@ export function isWithin(address: IpAddress, cidrs: readonly Cidr[]): boolean {
 export function isPublic(address: IpAddress): boolean {
   if (isWithin(address, NOT_PUBLIC)) return false;
   if (address instanceof ipaddr.IPv4) return address.range() === "unicast";
-  if (isWithin(address, [NAT64])) return isPublic(new ipaddr.IPv4(address.toByteArray().slice(12)));
+  if (isWithin(address, [NAT64])) return isPublic(behindNat64(address));
   return isWithin(address, [GLOBAL_UNICAST]) && address.range() === "unicast";
 }
 

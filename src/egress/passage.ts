@@ -42,8 +42,6 @@ export class Passage {
     const { counters, log, logFields } = this.#gate;
     const fromGuest = this.#client.readBytes - this.#readBefore;
     const toGuest = this.#client.writtenBytes - this.#writtenBefore;
-    counters.bytesFromGuest += fromGuest;
-    counters.bytesToGuest += toGuest;
     const refusal = this.#refusalIn(error);
     if (refusal) counters.countRefused(refusal);
     else counters.allowed++;

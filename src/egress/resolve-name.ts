@@ -1,39 +1,40 @@
-import { lookup, Resolver } from "node:dns/promises";
+import { Resolver } from "node:dns/promises";
+import { HostsFile } from "./hosts-file.ts";
 
 /** All addresses of a name, in notation; an empty list or a rejection when there is none. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<string[]>;
 
 const ATTEMPT_MS = 3000;
 const ATTEMPTS = 2;
+const HOSTS_PATH = "/etc/hosts";
 
 /**
- * Asks the given servers (`ip` or `ip:port`), or as the machine does when there is none. IPv4 comes first: a machine
- * without IPv6 often resolves to it all the same.
+ * Asks the given servers (`ip` or `ip:port`); without any, what /etc/hosts says and then the machine's servers. IPv4
+ * comes first: a machine without IPv6 often resolves to it all the same. `dns.lookup` is not used: each of its names
+ * takes a thread of the pool that all work on files needs too, for as long as a server does not answer.
  */
-export function nameResolver(servers: readonly string[]): ResolveName {
+export function nameResolver(servers: readonly string[], hostsPath = HOSTS_PATH): ResolveName {
+  if (servers.length > 0) return async (name, signal) => await ask(name, signal, servers);
+  const hosts = new HostsFile(hostsPath);
   return async (name, signal) => {
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = () => aborted.reject(signal.reason);
-    signal.throwIfAborted();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      const found = servers.length === 0 ? resolveAsMachine(name) : resolveAt(servers, name);
-      return await Promise.race([found, aborted.promise]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+    const known = await hosts.addressesOf(name);
+    return known.length > 0 ? known : await ask(name, signal, []);
   };
 }
 
-async function resolveAsMachine(name: string): Promise<string[]> {
-  const found = await lookup(name, { all: true, order: "ipv4first" });
-  return found.map(({ address }) => address);
-}
-
-async function resolveAt(servers: readonly string[], name: string): Promise<string[]> {
+/** A resolver for each question: a new one reads resolv.conf as it is now, and a question given up leaves nothing. */
+async function ask(name: string, signal: AbortSignal, servers: readonly string[]): Promise<string[]> {
+  signal.throwIfAborted();
   const resolver = new Resolver({ timeout: ATTEMPT_MS, tries: ATTEMPTS });
-  resolver.setServers([...servers]);
-  const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-  if (v4.status === "rejected" && v6.status === "rejected") throw v4.reason;
-  return [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  if (servers.length > 0) resolver.setServers([...servers]);
+  const onAbort = () => resolver.cancel();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    signal.throwIfAborted();
+    if (v4.status === "rejected" && v6.status === "rejected") throw v4.reason;
+    return [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }

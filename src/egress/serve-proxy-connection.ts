@@ -22,7 +22,7 @@ import { runTunnel, TLS_REFUSAL } from "./tunnel.ts";
 
 const HTTP_PORT = 80;
 const TLS_RECORD = 22;
-/** How long a refused guest may take to read why, in `ms`, and how much it may still send */
+/** How long a guest may take to read the last of it and to end, in `ms`, and how much it may still send */
 const FAREWELL_MS = 5000;
 const FAREWELL_BYTES = 262_144;
 
@@ -35,7 +35,9 @@ type Refuse = (error: EgressError) => Uint8Array | null;
 export async function serveProxyConnection(connection: Connection, gate: EgressGate): Promise<void> {
   const client = new Channel(connection);
   const passage = new Passage(gate, client);
-  if (gate.signal.aborted || gate.counters.open >= gate.limits.connections) {
+  const isFull = gate.counters.open >= gate.limits.connections;
+  using place = gate.signal.aborted || isFull ? null : gate.shared.connections.take();
+  if (!place) {
     const error =
       gate.signal.reason ?? new EgressError("too_many_connections", "too many connections at once");
     client.destroy(error);
@@ -45,7 +47,11 @@ export async function serveProxyConnection(connection: Connection, gate: EgressG
   using idle = new IdleTimer(gate.limits.idleMs, () =>
     client.destroy(new EgressError("idle_timeout", "nothing was carried for too long")),
   );
-  client.onActivity = () => idle.touch();
+  const countBytes = gate.counters.byteCountOf(client);
+  client.onActivity = () => {
+    idle.touch();
+    countBytes();
+  };
   const onEnd = () => client.destroy(gate.signal.reason);
   gate.signal.addEventListener("abort", onEnd);
   try {
@@ -81,9 +87,8 @@ class ProxyConnection {
     }
     this.#passage.end(failure);
     // A guest that does not wait for its last bytes does without them.
-    await (failure === undefined ? this.#client.drain(FAREWELL_BYTES) : this.#sayFarewell(failure)).catch(
-      () => undefined,
-    );
+    const farewell = failure === undefined ? this.#client.drain(FAREWELL_BYTES) : this.#sayFarewell(failure);
+    await within(farewell, FAREWELL_MS, "the guest to end").catch(() => undefined);
   }
 
   async #serveSocks(): Promise<void> {
@@ -165,11 +170,8 @@ class ProxyConnection {
       failure instanceof EgressError ? failure : new EgressError("internal_error", "the proxy has failed");
     const reason = this.#refuse(error);
     if (!reason) return;
-    const farewell = async () => {
-      await this.#client.write(reason);
-      await this.#client.end();
-      await this.#client.drain(FAREWELL_BYTES);
-    };
-    await within(farewell(), FAREWELL_MS, "the guest to read a refusal");
+    await this.#client.write(reason);
+    await this.#client.end();
+    await this.#client.drain(FAREWELL_BYTES);
   }
 }

@@ -53,8 +53,7 @@ async function checkServerName(client: Channel, promised: PromisedName): Promise
 }
 
 async function startsTls(client: Channel): Promise<boolean> {
-  while (client.buffered.byteLength < 2 && mayBeClientHello(client.buffered))
-    if (!(await client.fill())) return false;
+  if (client.buffered.byteLength === 0 && !(await client.fill())) return false;
   return mayBeClientHello(client.buffered);
 }
 

@@ -61,7 +61,7 @@ describeWithVms("a session under an egress profile", () => {
   test("has no network card, and the usual variables name its proxy", async () => {
     expect(await session.output("ls /sys/class/net")).toBe("lo\n");
     expect(await session.output("echo $http_proxy $HTTPS_PROXY $all_proxy")).toBe(
-      "http://127.0.0.1:3128 http://127.0.0.1:3128 socks5h://127.0.0.1:3128\n",
+      "http://127.0.0.1:3128 http://127.0.0.1:3128 http://127.0.0.1:3128\n",
     );
   });
 
@@ -211,7 +211,7 @@ describeWithVms("a session under allow_all", () => {
     using other = serve(OTHER);
     const session = await server.open();
     expect(await session.output(`curl -sS --max-time 20 http://${OTHER}:${other.port}/`)).toContain(
-      "is not a public one of another machine",
+      "is not a public one outside of this machine's networks",
     );
   });
 });

@@ -10,9 +10,9 @@ export const PUBLIC = "93.184.216.34";
 
 /** Dials loopback whatever the address is, and remembers what it was. */
 export function toLoopback(dialled: string[] = []): Dial {
-  return (address, port, signal) => {
+  return (address, port, signal, room) => {
     dialled.push(address);
-    return dialTcp("127.0.0.1", port, signal);
+    return dialTcp("127.0.0.1", port, signal, room);
   };
 }
 
@@ -87,6 +87,23 @@ export class GuestEnd {
     this.received = Buffer.concat([this.received, value]);
     return true;
   }
+}
+
+/** A SOCKS5 request for example.com. */
+export function socksTo(port: number): Buffer {
+  const name = Buffer.from("example.com");
+  return Buffer.concat([Buffer.of(5, 1, 0, 3, name.byteLength), name, Buffer.of(port >> 8, port & 0xff)]);
+}
+
+/** A tunnel to example.com that is open; nothing of its own was received yet. */
+export async function socksTunnel(gate: TestGate, port: number): Promise<GuestEnd> {
+  const guest = new GuestEnd(gate);
+  await guest.send(Buffer.of(5, 1, 0));
+  await guest.receive(2);
+  await guest.send(socksTo(port));
+  await guest.receive(12);
+  guest.received = guest.received.subarray(12);
+  return guest;
 }
 
 /** Both ends of a connection with a small buffer in each direction. */

@@ -111,8 +111,8 @@ test("one that is too large is refused before it is kept", () => {
   });
 });
 
-test("two bytes tell whether TLS may follow", () => {
+test("the first byte tells whether TLS may follow", () => {
   expect(
     [[], [22], [22, 3], [22, 2], [0x47], [23, 3]].map((bytes) => mayBeClientHello(Uint8Array.from(bytes))),
-  ).toEqual([true, true, true, false, false, false]);
+  ).toEqual([true, true, true, true, false, false]);
 });

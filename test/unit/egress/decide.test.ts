@@ -5,17 +5,18 @@ import { parseAuthority } from "../../../src/egress/destination.ts";
 import { EgressError } from "../../../src/egress/egress-error.ts";
 import { ALLOW_ALL, DENY_ALL, type EgressPolicy, isListed } from "../../../src/egress/egress-policy.ts";
 import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
-import { isPublic, isWithin, parseIp } from "../../../src/egress/ip-address.ts";
+import { type Cidr, isPublic, isWithin, parseCidr, parseIp } from "../../../src/egress/ip-address.ts";
+import { networkOf, ownNetworks } from "../../../src/egress/own-networks.ts";
 
 function profile(rules: object, kind: EgressPolicy["kind"] = "profile"): EgressPolicy {
   return { kind, rules: parseEgressProfile(JSON.stringify(rules), "test") };
 }
 
 /** The verdict in one line: grounds and addresses, or the reason against. */
-function verdict(policy: EgressPolicy, to: string, resolved: string[]): string {
+function verdict(policy: EgressPolicy, to: string, resolved: string[], own: Cidr[] = []): string {
   const destination = parseAuthority(to, 443)!;
   const addresses = destination.address ? [destination.address] : resolved.map((text) => parseIp(text)!);
-  const decision = decide(policy, destination, addresses);
+  const decision = decide(policy, destination, addresses, own);
   return decision instanceof EgressError
     ? decision.code
     : `${decision.grounds} ${decision.addresses.join(" ")}`;
@@ -59,6 +60,31 @@ test.each([
   ["BOTH", "8.8.8.8", [], "address_not_listed"],
 ] as const)("%s: %s at %j → %s", (policy, to, resolved, expected) => {
   expect(verdict(POLICIES[policy], to, [...resolved])).toBe(expected);
+});
+
+test.each([
+  ["2001:470:1:2::10", "its own address", "address_not_public"],
+  ["2001:470:1:2:ffff::20", "a neighbour", "address_not_public"],
+  ["2001:470:1:3::20", "another network", "policy 2001:470:1:3::20"],
+  ["198.41.0.77", "a neighbour by IPv4", "address_not_public"],
+  ["64:ff9b::198.41.0.77", "the same through a translator", "address_not_public"],
+  ["198.41.1.77", "outside of it", "policy 198.41.1.77"],
+])("on a machine in public networks, %s, %s → %s", (address, _, expected) => {
+  const own = ["2001:470:1:2::/64", "198.41.0.0/24"].map((text) => parseCidr(text)!);
+  expect(verdict(ALLOW_ALL, "a.example", [address], own)).toBe(expected);
+  const listing = profile({ allow_cidrs: [`${address}/${address.includes(":") ? 128 : 32}`] }, "allow_all");
+  expect(verdict(listing, "a.example", [address], own)).toStartWith("cidr ");
+});
+
+test("the networks of this machine are those its addresses are in, unless they cannot be", () => {
+  const text = (address: string, cidr: string | null) => networkOf(address, cidr)?.join("/");
+  expect(text("198.41.0.7", "198.41.0.7/24")).toBe("198.41.0.7/24");
+  expect(text("2001:db8::7", "2001:db8::7/64")).toBe("2001:db8::7/64");
+  expect(text("198.41.0.7", "198.41.0.7/1")).toBe("198.41.0.7/32");
+  expect(text("2001:db8::7", "2001:db8::7/3")).toBe("2001:db8::7/128");
+  expect(text("198.41.0.7", null)).toBe("198.41.0.7/32");
+  expect(text("fe80::1%eth0", null)).toBeUndefined();
+  expect(ownNetworks().map(([, bits]) => bits)).toContain(8);
 });
 
 test("a name that can only be refused is refused before anybody is asked about it", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { dialTcp } from "../../../src/egress/dial.ts";
-import { ALLOW_ALL, DENY_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
+import { ALLOW_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
 import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
 import { GuestEnd, TestGate } from "../../support/proxied-guest.ts";
 import { TcpServer } from "../../support/tcp-server.ts";
@@ -196,55 +196,21 @@ test("in a tunnel to port 80 of a listed name, requests are for that name only",
   );
 });
 
-test.each([
-  ["an absolute URL", "", "POST http://ignition.internal/wall?q HTTP/1.1"],
-  ["a path", "", "POST /wall?q HTTP/1.1"],
-  [
-    "a tunnel",
-    "CONNECT ignition.internal:80 HTTP/1.1\r\nHost: ignition.internal:80\r\n\r\n",
-    "POST /wall?q HTTP/1.1",
-  ],
-])("the engine's door is reached by %s, whatever the policy", async (_, before, line) => {
-  using gate = new TestGate({
-    policy: DENY_ALL,
-    internal: async (request) =>
-      Response.json({
-        url: request.url,
-        method: request.method,
-        token: request.headers.get("x-token"),
-        body: await request.text(),
-      }),
-  });
-  const request = `${line}\r\nHost: ignition.internal\r\nX-Token: t\r\nContent-Length: 5\r\n\r\nhello`;
-  const answer = await answerTo(gate, before, request, request);
-  const bodies = [...answer.matchAll(/\{[^}]+\}/g)].map(([text]) => JSON.parse(text));
-  const expected = { url: "http://ignition.internal/wall?q", method: "POST", token: "t", body: "hello" };
-  expect(bodies).toEqual([expected, expected]);
-  expect(gate.lines).toMatchObject([
-    { destination: "ignition.internal:80", reason: "internal" },
-    { reason: "internal" },
-  ]);
-});
-
-test("behind the engine's door, nothing is 404, a failure is 500 and told in the log, too much is refused", async () => {
-  const request = get("ignition.internal");
-  using none = new TestGate({ policy: ALLOW_ALL });
-  expect(await answerTo(none, request)).toStartWith("HTTP/1.1 404 ");
-  using nobody = new TestGate({ policy: ALLOW_ALL, internal: async () => null });
-  expect(await answerTo(nobody, request)).toStartWith("HTTP/1.1 404 ");
-  using broken = new TestGate({
-    policy: ALLOW_ALL,
-    internal: () => Promise.reject(new TypeError("a mistake")),
-  });
-  expect(await answerTo(broken, request)).toStartWith("HTTP/1.1 500 ");
-  expect(broken.lines).toMatchObject([{ reason: "internal_error", ended: "a mistake" }]);
-  const large =
-    "POST http://ignition.internal/ HTTP/1.1\r\nHost: ignition.internal\r\nContent-Length: 2000000\r\n\r\n";
-  const guest = new GuestEnd(nobody);
-  await guest.send(large);
-  const sending = (async () => {
-    for (let sent = 0; sent < 20; sent++) await guest.send(Buffer.alloc(100_000));
-  })().catch(() => undefined);
-  expect(await guest.receive("\r\n\r\n")).toStartWith("HTTP/1.1 400 ");
-  await sending;
-});
+test("a client that stalls in a body, and a server that takes none or answers none, are ended", async () => {
+  using deaf = await TcpServer.start((socket) => void socket.pause());
+  using gate = new TestGate({ policy: ALLOW_ALL, limits: { idleMs: 2000 } });
+  const host = `a.example:${deaf.port}`;
+  const head = (bytes: number) =>
+    `PUT http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const [stalling, sending, waiting] = [new GuestEnd(gate), new GuestEnd(gate), new GuestEnd(gate)];
+  await stalling.send(`${head(10)}half`);
+  await waiting.send(get(host));
+  await sending.send(head(100_000_000));
+  const sent = (async () => {
+    for (;;) await sending.send(Buffer.alloc(100_000));
+  })();
+  await expect(sent).rejects.toThrow();
+  await Promise.all([stalling, sending, waiting].map(({ served }) => served));
+  expect(gate.lines.map((line) => line["ended"])).toEqual(Array(3).fill("nothing was carried for too long"));
+  expect(gate.counters.open).toBe(0);
+}, 30_000);

@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
+import { createSocket } from "node:dgram";
+import { readdirSync, readlinkSync } from "node:fs";
 import { ALLOW_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
 import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
-import { parseIp } from "../../../src/egress/ip-address.ts";
+import { parseCidr } from "../../../src/egress/ip-address.ts";
+import { Places } from "../../../src/egress/places.ts";
 import { nameResolver } from "../../../src/egress/resolve-name.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeDns } from "../../support/fake-dns.ts";
-import { GuestEnd, PUBLIC, TestGate, toLoopback } from "../../support/proxied-guest.ts";
+import { GuestEnd, PUBLIC, socksTunnel, TestGate, toLoopback } from "../../support/proxied-guest.ts";
 import { TcpServer } from "../../support/tcp-server.ts";
 
 const FIRST_LINE = /^[^\r]*/;
@@ -16,6 +20,19 @@ async function connect(gate: TestGate, target: string): Promise<string> {
   const answer = FIRST_LINE.exec(await guest.rest())![0];
   await guest.served;
   return answer;
+}
+
+/** Sockets this process has open. */
+function sockets(): number {
+  const targets = readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      // It was that of the listing.
+      return "";
+    }
+  });
+  return targets.filter((target) => target.startsWith("socket:")).length;
 }
 
 function profile(rules: object): EgressPolicy {
@@ -96,10 +113,10 @@ test.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.
 
 test("a public address of the machine itself is refused unless it is listed", async () => {
   using target = await TcpServer.start((socket) => socket.end());
-  const ownAddresses = () => [parseIp(PUBLIC)!];
-  using gate = new TestGate({ policy: ALLOW_ALL, ownAddresses });
+  const ownNetworks = () => [parseCidr(`${PUBLIC}/32`)!];
+  using gate = new TestGate({ policy: ALLOW_ALL, ownNetworks });
   expect(await connect(gate, `me.example:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
-  using listing = new TestGate({ policy: profile({ allow_cidrs: [`${PUBLIC}/32`] }), ownAddresses });
+  using listing = new TestGate({ policy: profile({ allow_cidrs: [`${PUBLIC}/32`] }), ownNetworks });
   expect(await connect(listing, `me.example:${target.port}`)).toStartWith("HTTP/1.1 200 ");
 });
 
@@ -110,6 +127,73 @@ test("an address that is listed is reached, and nothing beside it", async () => 
   expect(await connect(gate, `127.0.0.2:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
   expect(await connect(gate, `${PUBLIC}:${target.port}`)).toBe("HTTP/1.1 403 Forbidden");
   expect(gate.counters.refused.get("address_not_listed")).toBe(2);
+});
+
+test("of more addresses than are dialled, one that is listed counts wherever it stands", async () => {
+  const many = Array.from({ length: 40 }, (_, at) => `10.0.0.${at}`);
+  using target = await TcpServer.start((socket) => socket.end());
+  const dialled: string[] = [];
+  using gate = new TestGate({
+    policy: profile({ allow_cidrs: ["10.1.0.0/16"] }),
+    resolveName: async () => [...many, "10.1.0.1"],
+    dial: toLoopback(dialled),
+  });
+  expect(await connect(gate, `many.example:${target.port}`)).toStartWith("HTTP/1.1 200 ");
+  expect(dialled).toEqual(["10.1.0.1"]);
+});
+
+test("a gate asks about so many names at once, and the others wait for their turn", async () => {
+  let [asking, most, asked] = [0, 0, 0];
+  const waiting: (() => void)[] = [];
+  using gate = new TestGate({
+    policy: ALLOW_ALL,
+    resolveName: async () => {
+      most = Math.max(most, ++asking);
+      asked++;
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      asking--;
+      return ["127.0.0.1"];
+    },
+  });
+  const answers = Array.from({ length: 100 }, (_, at) => connect(gate, `a${at}.example:443`));
+  await eventually("the first names to be asked about", () => asking === 32);
+  while (asked < 100 || asking > 0) {
+    waiting.shift()?.();
+    await Bun.sleep(0);
+  }
+  for (const answer of await Promise.all(answers)) expect(answer).toBe("HTTP/1.1 403 Forbidden");
+  expect(most).toBe(32);
+});
+
+test("lookups that are given up leave no socket", async () => {
+  const silent = createSocket("udp4");
+  await new Promise<void>((resolve) => silent.bind(0, "127.0.0.1", resolve));
+  const resolve = nameResolver([`127.0.0.1:${silent.address().port}`]);
+  const before = sockets();
+  const giveUp = new AbortController();
+  const lookups = Array.from({ length: 20 }, (_, at) => resolve(`a${at}.example`, giveUp.signal));
+  await eventually("the lookups to begin", () => sockets() >= before + 20);
+  giveUp.abort(new Error("late"));
+  for (const result of await Promise.allSettled(lookups)) expect(result.status).toBe("rejected");
+  await eventually("their sockets to be closed", () => sockets() === before);
+  silent.close();
+});
+
+test("all gates share the connections of the process", async () => {
+  using target = await TcpServer.start((socket) => socket.resume());
+  const shared = { connections: new Places(10), lookups: new Places(10) };
+  using one = new TestGate({ policy: ALLOW_ALL, shared });
+  using two = new TestGate({ policy: ALLOW_ALL, shared });
+  const open = (gate: TestGate) => socksTunnel(gate, target.port);
+  const guests = [];
+  for (let at = 0; at < 5; at++) guests.push(await open(one), await open(two));
+  await new GuestEnd(one).served;
+  await new GuestEnd(two).served;
+  for (const gate of [one, two]) expect(gate.counters.refused.get("too_many_connections")).toBe(1);
+  one[Symbol.dispose]();
+  await Promise.all(guests.filter((_, at) => at % 2 === 0).map((guest) => guest.served));
+  await open(two);
+  expect(two.counters.open).toBe(6);
 });
 
 test("a resolver or a server that never answers ends the wait", async () => {

@@ -81,6 +81,17 @@ test("a ClientHello that cannot be read is refused", async () => {
   expect(gate.counters.refused.get("bad_client_hello")).toBe(1);
 });
 
+test("the version of a record hides no ClientHello, on no port", async () => {
+  using target = await TcpServer.start(() => undefined);
+  using gate = new TestGate({ policy: profile({ allow_sni: ["a.example"] }) });
+  for (const version of [2, 4]) {
+    const hello = record(HANDSHAKE, clientHello("b.example"));
+    hello[1] = version;
+    expect(await answerTo(gate, `a.example:${target.port}`, hello)).toBe(ACCESS_DENIED);
+  }
+  expect(gate.counters.refused.get("bad_client_hello")).toBe(2);
+});
+
 test("on port 443 nothing but TLS is carried to a listed name", async () => {
   using target = await TcpServer.start(() => undefined);
   using gate = new TestGate({
@@ -113,7 +124,7 @@ test("what allow_cidrs lists needs no server name", async () => {
 
 test("a client that does not introduce itself in time is refused", async () => {
   using target = await TcpServer.start(() => undefined);
-  using gate = new TestGate({ policy: profile({ allow_sni: ["a.example"] }), limits: { handshakeMs: 50 } });
+  using gate = new TestGate({ policy: profile({ allow_sni: ["a.example"] }), limits: { handshakeMs: 2000 } });
   const half = record(HANDSHAKE, clientHello("a.example")).subarray(0, 20);
   expect(await answerTo(gate, `a.example:${target.port}`, half)).toBe(ACCESS_DENIED);
   expect(gate.counters.refused.get("handshake_timeout")).toBe(1);

@@ -1,27 +1,13 @@
 import { expect, test } from "bun:test";
 import { ALLOW_ALL, DENY_ALL } from "../../../src/egress/egress-policy.ts";
 import { eventually } from "../../support/eventually.ts";
-import { GuestEnd, TestGate } from "../../support/proxied-guest.ts";
+import { GuestEnd, socksTo, socksTunnel, TestGate } from "../../support/proxied-guest.ts";
 import { TcpServer } from "../../support/tcp-server.ts";
+import { untilStill } from "../../support/until-still.ts";
 
 const MIB = 1_048_576;
-
-/** A SOCKS5 request for example.com. */
-function socksTo(port: number): Buffer {
-  const name = Buffer.from("example.com");
-  return Buffer.concat([Buffer.of(5, 1, 0, 3, name.byteLength), name, Buffer.of(port >> 8, port & 0xff)]);
-}
-
-async function tunnel(gate: TestGate, port: number): Promise<GuestEnd> {
-  const guest = new GuestEnd(gate);
-  await guest.send(Buffer.of(5, 1, 0));
-  await guest.receive(2);
-  await guest.send(socksTo(port));
-  await guest.receive(12);
-  expect(guest.received).toEqual(Buffer.of(5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0));
-  guest.received = Buffer.alloc(0);
-  return guest;
-}
+/** Longer than it takes to open a tunnel, also on a machine that is busy */
+const IDLE_MS = 2000;
 
 test("the guest may end its direction and still hear the answer", async () => {
   using server = await TcpServer.start((socket) => {
@@ -30,7 +16,7 @@ test("the guest may end its direction and still hear the answer", async () => {
     socket.on("end", () => socket.end(`${count} bytes`));
   });
   using gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
+  const guest = await socksTunnel(gate, server.port);
   await guest.send(Buffer.alloc(100_000));
   await guest.end();
   expect(await guest.rest()).toBe("100000 bytes");
@@ -52,7 +38,7 @@ test("the server may end its direction and still hear the guest", async () => {
     socket.on("data", (bytes) => (heard += bytes));
   });
   using gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
+  const guest = await socksTunnel(gate, server.port);
   expect(await guest.rest()).toBe("bye");
   await guest.send("still here");
   await eventually("the guest's words", () => heard === "still here");
@@ -64,7 +50,7 @@ test("the server may end its direction and still hear the guest", async () => {
 test("a server that resets ends the guest's connection", async () => {
   using server = await TcpServer.start((socket) => socket.once("data", () => socket.resetAndDestroy()));
   using gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
+  const guest = await socksTunnel(gate, server.port);
   await guest.send("x");
   await guest.rest().catch(() => undefined);
   await guest.served;
@@ -90,9 +76,8 @@ test("a guest that does not read holds the server back, and gets everything in t
     send();
   });
   using gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
-  // Longer than it takes on any machine to move what nobody held back.
-  await Bun.sleep(300);
+  const guest = await socksTunnel(gate, server.port);
+  await untilStill(() => server.sockets[0]!.bytesWritten);
   expect(isSent).toBe(false);
   expect(server.sockets[0]!.bytesWritten).toBeLessThan(total / 2);
   expect(await guest.count()).toBe(total);
@@ -103,12 +88,12 @@ test("a guest that does not read holds the server back, and gets everything in t
 test("a server that does not read holds the guest back", async () => {
   using server = await TcpServer.start((socket) => socket.pause());
   using gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
+  const guest = await socksTunnel(gate, server.port);
   let sent = 0;
   const sending = (async () => {
     for (; sent < 64; sent++) await guest.send(Buffer.alloc(MIB));
   })();
-  await Bun.sleep(300);
+  await untilStill(() => sent);
   expect(sent).toBeLessThan(32);
   server.sockets[0]!.resume();
   await sending;
@@ -120,7 +105,7 @@ test("a server that does not read holds the guest back", async () => {
 test("1,000 tunnels at once each carry their own bytes, and one more than allowed is refused", async () => {
   using server = await TcpServer.start((socket) => socket.pipe(socket));
   using gate = new TestGate({ policy: ALLOW_ALL, limits: { connections: 1000 } });
-  const guests = await Promise.all(Array.from({ length: 1000 }, () => tunnel(gate, server.port)));
+  const guests = await Promise.all(Array.from({ length: 1000 }, () => socksTunnel(gate, server.port)));
   expect(gate.counters.open).toBe(1000);
   const refused = new GuestEnd(gate);
   await refused.served;
@@ -138,8 +123,8 @@ test("1,000 tunnels at once each carry their own bytes, and one more than allowe
 test("a tunnel that carries nothing is ended, also when one direction has ended", async () => {
   let ended = 0;
   using server = await TcpServer.start((socket) => void socket.resume().on("end", () => ended++));
-  using gate = new TestGate({ policy: ALLOW_ALL, limits: { idleMs: 100 } });
-  const [idle, half] = await Promise.all([tunnel(gate, server.port), tunnel(gate, server.port)]);
+  using gate = new TestGate({ policy: ALLOW_ALL, limits: { idleMs: IDLE_MS } });
+  const [idle, half] = await Promise.all([socksTunnel(gate, server.port), socksTunnel(gate, server.port)]);
   await half.end();
   await Promise.all([idle.served, half.served]);
   expect(gate.counters.open).toBe(0);
@@ -153,7 +138,7 @@ test("a tunnel that carries nothing is ended, also when one direction has ended"
 test("the end of the gate ends its tunnels", async () => {
   using server = await TcpServer.start(() => undefined);
   const gate = new TestGate({ policy: ALLOW_ALL });
-  const guest = await tunnel(gate, server.port);
+  const guest = await socksTunnel(gate, server.port);
   gate[Symbol.dispose]();
   await guest.served;
   await new GuestEnd(gate).served;
