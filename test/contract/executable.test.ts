@@ -86,7 +86,9 @@ test("doctor says what sessions reach, and what is wrong with the profile", asyn
   const path = join(home, "egress.json");
   const look = async () => (await invoke(["doctor"], { IGN_MCP_EGRESS: `profile:${path}` })).out;
   writeFileSync(path, '{"allow_sni":["a.example","b.example"],"allow_cidrs":["10.0.0.0/8"]}');
-  expect(await look()).toMatch(/^ok {4}egress .*by proxy; names: 2, address ranges: 1; connections at once, of all sessions: \d+$/m);
+  expect(await look()).toMatch(
+    /^ok {4}egress .*by proxy; names: 2, address ranges: 1; connections at once, of all sessions: \d+$/m,
+  );
   writeFileSync(path, '{"allow_names":[]}');
   expect(await look()).toMatch(/^fail {2}egress .*"allow_names" is not a key/m);
 });

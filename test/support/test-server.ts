@@ -53,10 +53,15 @@ export class TestServer implements AsyncDisposable {
     this.home = home;
   }
 
-  static async start(extraEnv: Record<string, string> = {}): Promise<TestServer> {
+  /** `argv` says what runs the executable, when it is not to be run as it is. */
+  static async start(
+    extraEnv: Record<string, string> = {},
+    argv: (...command: string[]) => string[] = (...command) => command,
+  ): Promise<TestServer> {
     const home = new TestHome();
     try {
-      const client = await StdioClient.start({ command: EXECUTABLE_PATH, env: home.env(extraEnv) });
+      const [command = EXECUTABLE_PATH, ...args] = argv(EXECUTABLE_PATH);
+      const client = await StdioClient.start({ command, args, env: home.env(extraEnv) });
       return new TestServer(client, home);
     } catch (error) {
       home[Symbol.dispose]();
