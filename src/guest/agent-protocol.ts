@@ -55,13 +55,18 @@ const count = z.int().nonnegative();
 export const helloReply = z.object({
   protocol: count,
   nonce: z.string(),
-  build: z.string().max(64),
+  /** Part of our own sentences */
+  build: z.string().regex(/^[0-9a-f]{1,64}$/),
   kernel: z.string().max(128),
   features: z.string().max(1024),
 });
 export type HelloReply = z.infer<typeof helloReply>;
 
-const path = z.string().max(4096).nullable();
+/** Part of our own sentences, so it is what our agent says or nothing */
+const path = z
+  .string()
+  .regex(/^\/run\/ignition\/runs\/[0-9]{1,20}\/std(?:out|err)$/)
+  .nullable();
 
 export const reportMessage = z.object({
   stdout_bytes: count,

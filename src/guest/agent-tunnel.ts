@@ -10,16 +10,19 @@ import type { Tunnel } from "./tunnel.ts";
 /** Bytes read here before the guest is told that it may send as many more */
 const GRANT_BYTES = TUNNEL_WINDOW_BYTES / 4;
 
-/** A tunnel whose stream is open on both sides. Its end is told to `onEnd`, once. */
+/**
+ * A tunnel whose stream is open on both sides. Its end is told to `onEnd`, once. The web streams are made when somebody
+ * uses them: a guest may open and reset tunnels much faster than that.
+ */
 export class AgentTunnel implements Tunnel, StreamHandler {
-  readonly readable: ReadableStream<Uint8Array>;
-  readonly writable: WritableStream<Uint8Array>;
+  #readable: ReadableStream<Uint8Array> | null = null;
+  #writable: WritableStream<Uint8Array> | null = null;
   readonly #client: AgentClient;
   readonly #stream: number;
   readonly #sender: CreditedSender;
   readonly #onEnd: () => void;
-  #reading!: ReadableStreamDefaultController<Uint8Array>;
-  #writing!: WritableStreamDefaultController;
+  #reading: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #writing: WritableStreamDefaultController | null = null;
   /** What came and was not read yet. It is joined, so that many small pieces cost no more than their bytes */
   #unread = new ByteCollector();
   #creditBytes = TUNNEL_WINDOW_BYTES;
@@ -36,24 +39,35 @@ export class AgentTunnel implements Tunnel, StreamHandler {
     this.#stream = stream;
     this.#onEnd = onEnd;
     this.#sender = new CreditedSender(client, Message.DATA, TUNNEL_WINDOW_BYTES);
-    this.readable = new ReadableStream<Uint8Array>(
+  }
+
+  get readable(): ReadableStream<Uint8Array> {
+    this.#readable ??= new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           this.#reading = controller;
+          if (this.#failure) controller.error(this.#failure);
+          else if (this.#hasReceivedEnd && this.#unread.byteLength === 0) controller.close();
         },
         pull: () => this.#pull(),
         cancel: () => this.#stopReading(),
       },
       { highWaterMark: 0 },
     );
-    this.writable = new WritableStream<Uint8Array>({
+    return this.#readable;
+  }
+
+  get writable(): WritableStream<Uint8Array> {
+    this.#writable ??= new WritableStream<Uint8Array>({
       start: (controller) => {
         this.#writing = controller;
+        if (this.#failure) controller.error(this.#failure);
       },
       write: (bytes) => this.#write(bytes),
       close: () => this.#endWriting(),
       abort: (reason) => this.abort(reason),
     });
+    return this.#writable;
   }
 
   /** Both directions have ended, or it was reset */
@@ -92,7 +106,7 @@ export class AgentTunnel implements Tunnel, StreamHandler {
   #takeEnd(): void {
     if (this.#hasReceivedEnd) throw new RangeError("a second EOF of a tunnel");
     this.#hasReceivedEnd = true;
-    if (this.#unread.byteLength === 0 && !this.#isDropping) this.#reading.close();
+    if (this.#unread.byteLength === 0 && !this.#isDropping) this.#reading?.close();
     if (this.#hasSentEnd) this.#end();
   }
 
@@ -110,8 +124,8 @@ export class AgentTunnel implements Tunnel, StreamHandler {
     this.#readBytes += bytes.byteLength;
     // Granted first: whoever gets the bytes may end the tunnel at once.
     if (this.#readBytes >= GRANT_BYTES) this.#grant();
-    this.#reading.enqueue(bytes);
-    if (this.#hasReceivedEnd) this.#reading.close();
+    this.#reading?.enqueue(bytes);
+    if (this.#hasReceivedEnd) this.#reading?.close();
   }
 
   #grant(): void {
@@ -167,8 +181,8 @@ export class AgentTunnel implements Tunnel, StreamHandler {
     this.#unread = new ByteCollector();
     this.#end();
     // Neither does anything to a stream that has ended.
-    this.#reading.error(reason);
-    this.#writing.error(reason);
+    this.#reading?.error(reason);
+    this.#writing?.error(reason);
   }
 
   #end(): void {

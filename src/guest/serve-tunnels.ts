@@ -8,6 +8,8 @@ import type { Tunnel } from "./tunnel.ts";
 const LISTEN_DEADLINE_MS = 10_000;
 /** Queued bytes beyond which a guest that opens tunnels is one that takes nothing */
 const MOST_PENDING_BYTES = 64 * 1_048_576;
+/** More than programs ask for; what comes faster is reset, so that it costs the host next to nothing */
+const MOST_IN_A_SECOND = 4096;
 
 /** Gets each connection of the guest. One that throws or rejects has its tunnel reset with that reason. */
 export type TunnelHandler = (tunnel: Tunnel) => void | Promise<void>;
@@ -33,11 +35,12 @@ export async function serveTunnels(
       busyHandlers--;
     }
   };
+  const mayOpen = atMostInASecond(MOST_IN_A_SECOND);
   const accept: AcceptStream = (stream) => {
     if (client.pendingBytes > MOST_PENDING_BYTES)
       throw new RangeError("the guest opens tunnels and takes nothing");
     // A guest may open and reset tunnels faster than their handlers notice.
-    if (signal.aborted || busyHandlers >= MAX_TUNNELS) {
+    if (signal.aborted || busyHandlers >= MAX_TUNNELS || !mayOpen()) {
       client.send(Message.CANCEL, stream);
       return null;
     }
@@ -52,6 +55,15 @@ export async function serveTunnels(
   };
   signal.addEventListener("abort", stop, { once: true });
   await listen(client, true, signal);
+}
+
+function atMostInASecond(limit: number): () => boolean {
+  let [since, count] = [0, 0];
+  return () => {
+    const now = performance.now();
+    if (now - since >= 1000) [since, count] = [now, 0];
+    return ++count <= limit;
+  };
 }
 
 async function listen(client: AgentClient, on: boolean, signal?: AbortSignal): Promise<void> {

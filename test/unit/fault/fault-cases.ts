@@ -36,7 +36,7 @@ export const START_FAULTS: FaultCase[] = [
   agent("resets", CONNECTION_ENDED),
   agent("vmm_dies_mid_reply", "the clone ended while it woke: its VMM was killed (SIGKILL)"),
   agent("silent", "the agent did not answer in time", { clonedMs: MS }),
-  { name: "another build", options: { build: "x" }, says: "the agent in the guest is build x" },
+  { name: "another build", options: { build: "bad" }, says: "the agent in the guest is build bad" },
   { name: "a probe that fails", options: { refusesProbe: true }, says: "cannot start a program" },
   vmm("no QMP greeting", { greeting: "nothing" }, "waiting for QEMU's greeting", { greetingMs: MS }),
   vmm("QMP garbage", { greeting: "garbage" }, "sent a line that is not JSON"),

@@ -31,7 +31,7 @@ describe("a run", () => {
         run.stderr("oops");
         run.stdout("tail");
         const counts = { stdout_bytes: 100, stdout_head_bytes: 4, stderr_bytes: 4, stderr_head_bytes: 4 };
-        run.exit({ exit_code: 3, ...counts, stdout_path: "/tmp/whole" });
+        run.exit({ exit_code: 3, ...counts, stdout_path: "/run/ignition/runs/7/stdout" });
       },
     });
     const end = await runCommand(connected.client, command("make", { cwd: "src", timeoutMs: 7 }), NEVER);
@@ -45,7 +45,7 @@ describe("a run", () => {
     });
     expect(end.exit.exit_code).toBe(3);
     expect(ends(end.stdout)).toEqual(["head", "tail"]);
-    expect(end.stdout).toMatchObject({ totalBytes: 100, path: "/tmp/whole" });
+    expect(end.stdout).toMatchObject({ totalBytes: 100, path: "/run/ignition/runs/7/stdout" });
     expect(ends(end.stderr)).toEqual(["oops", ""]);
   });
 

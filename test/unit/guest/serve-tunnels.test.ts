@@ -111,6 +111,40 @@ test("a guest that opens and resets tunnels gets no more handlers at once than i
   expect(handled).toBe(MAX_TUNNELS);
 });
 
+test("a guest that opens and resets tunnels faster than any program has the most of them reset", async () => {
+  const PAIRS = 40_000;
+  let handled = 0;
+  using guest = await FakeProxy.start(() => void handled++);
+  const reset = Buffer.from(JSON.stringify({ code: "reset", errno: null, message: "" }));
+  const batch: Uint8Array[] = [];
+  for (let index = 0; index < PAIRS; index++) {
+    const stream = FIRST_AGENT_STREAM + index;
+    batch.push(encodeFrame({ type: ACCEPTED, stream, payload: Buffer.from("{}") }));
+    batch.push(encodeFrame({ type: Message.ERROR, stream, payload: reset }));
+  }
+  guest.connected.agent.broadcastBytes(Buffer.concat(batch));
+  await eventually("most to be reset", () => guest.connected.agent.receivedOf(CANCEL).length > PAIRS / 2);
+  expect(handled).toBeLessThan(PAIRS / 2);
+});
+
+test("a tunnel's end, and its failure, are there for whoever looks at it late", async () => {
+  const tunnels: Tunnel[] = [];
+  using guest = await FakeProxy.start((tunnel) => void tunnels.push(tunnel));
+  guest.accept(0, "last words");
+  guest.accept(1);
+  guest.accept(2);
+  guest.connected.agent.broadcast(EOF, FIRST_AGENT_STREAM);
+  guest.connected.agent.broadcast(EOF, FIRST_AGENT_STREAM + 1);
+  guest.accept(3);
+  // So what was sent before it has arrived.
+  await eventually("the handler has them", () => tunnels.length === 4);
+  tunnels[2]!.abort(new Error("given up"));
+  expect(Buffer.from(await readAll(tunnels[0]!)).toString()).toBe("last words");
+  expect(await readAll(tunnels[1]!)).toHaveLength(0);
+  await expect(readAll(tunnels[2]!)).rejects.toThrow("given up");
+  await expect(tunnels[2]!.writable.getWriter().write(Buffer.from("x"))).rejects.toThrow("given up");
+});
+
 test("a tunnel that is reset before its handler runs has none", async () => {
   const seen: Tunnel[] = [];
   using guest = await FakeProxy.start((tunnel) => void seen.push(tunnel));

@@ -50,10 +50,10 @@ describe("waking", () => {
 
   test("refuses an agent of another build than the base's", async () => {
     using machine = new FakeMachine();
-    await using vm = await machine.startVm({ build: "other" });
+    await using vm = await machine.startVm({ build: "0dd" });
     const error = await rejection<AgentError>(vm.awaken(NEVER));
     expect(error.code).toBe("agent_mismatch");
-    expect(error.message).toContain("is build other, the base says b0; rebuild the base");
+    expect(error.message).toContain("is build 0dd, the base says b0; rebuild the base");
   });
 
   test("refuses a machine whose probe fails", async () => {
