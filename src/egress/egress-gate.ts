@@ -4,7 +4,7 @@ import { decide, type Grounds, refuseUnresolved } from "./decide.ts";
 import { type Destination, textOf } from "./destination.ts";
 import { type Dial, dialTcp } from "./dial.ts";
 import { EgressCounters } from "./egress-counters.ts";
-import { EgressError } from "./egress-error.ts";
+import { EgressError, type RefusalReason } from "./egress-error.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 import { type Cidr, type IpAddress, parseIp } from "./ip-address.ts";
 import { ownNetworks } from "./own-networks.ts";
@@ -43,12 +43,19 @@ const MAX_INTERNAL_BODIES = 4;
 /** Answers a request for http://ignition.internal; null is answered as 404. */
 export type InternalDoor = (request: Request) => Promise<Response | null>;
 
+/** Told once of each destination a guest asked for, when it is over with it. */
+export type OnVerdict = (
+  verdict: "allowed" | "refused",
+  reason: RefusalReason | Grounds | "internal",
+) => void;
+
 export interface EgressGateOptions {
   policy: EgressPolicy;
   log: Logger;
   /** In every line, to tell whose connection it was */
   logFields?: LogFields;
   internal?: InternalDoor;
+  onVerdict?: OnVerdict;
   limits?: Partial<EgressLimits>;
   resolveName?: ResolveName;
   dial?: Dial;
@@ -75,6 +82,7 @@ export class EgressGate implements Disposable {
   readonly room: ReadRoom;
   readonly log: Logger;
   readonly logFields: LogFields;
+  readonly onVerdict: OnVerdict;
   readonly #resolveName: ResolveName;
   readonly #dial: Dial;
   readonly #ownNetworks: () => Cidr[];
@@ -87,6 +95,7 @@ export class EgressGate implements Disposable {
     this.internal = options.internal ?? null;
     this.log = options.log;
     this.logFields = options.logFields ?? {};
+    this.onVerdict = options.onVerdict ?? (() => undefined);
     this.#resolveName = options.resolveName ?? nameResolver(options.policy.rules.dnsServers);
     this.#dial = options.dial ?? dialTcp;
     this.#ownNetworks = options.ownNetworks ?? ownNetworks;

@@ -39,17 +39,21 @@ export class Passage {
     this.#isOver = true;
     // A connection that asked for nothing.
     if (error === undefined && this.#destination === null) return;
-    const { counters, log, logFields } = this.#gate;
+    const { counters, log, logFields, onVerdict } = this.#gate;
     const fromGuest = this.#client.readBytes - this.#readBefore;
     const toGuest = this.#client.writtenBytes - this.#writtenBefore;
     const refusal = this.#refusalIn(error);
     if (refusal) counters.countRefused(refusal);
     else counters.allowed++;
+    const verdict = refusal ? "refused" : "allowed";
+    const reason = refusal ?? this.#grounds;
+    // Without grounds it was left before anything was decided.
+    if (reason !== null) onVerdict(verdict, reason);
     const fields = {
       ...logFields,
       destination: this.#destination,
-      verdict: refusal ? "refused" : "allowed",
-      reason: refusal ?? this.#grounds,
+      verdict,
+      reason,
       ...(error instanceof Error && { ended: error.message }),
       bytes_from_guest: fromGuest,
       bytes_to_guest: toGuest,

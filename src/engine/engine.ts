@@ -154,7 +154,7 @@ async function buildParts(
     meter,
     egress,
     forwards: new Forwards(log),
-    metrics: new EngineMetrics(vms, tasks, meter),
+    metrics: new EngineMetrics(vms, tasks, meter, egress),
     audit: await RuntimeAudit.open(auditLines, tenants, log),
     access: new JsonLines(join(paths.audit, "access.jsonl"), { rotateBytes: ACCESS_LOG_BYTES }),
     baseUrl,

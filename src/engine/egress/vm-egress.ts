@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Logger } from "../../base/logger.ts";
-import { EgressGate, type InternalDoor } from "../../egress/egress-gate.ts";
+import { EgressGate, type InternalDoor, type OnVerdict } from "../../egress/egress-gate.ts";
 import { DENY_ALL, type EgressPolicy } from "../../egress/egress-policy.ts";
 import { loadEgressPolicy } from "../../egress/egress-profile.ts";
 import { serveProxyConnection } from "../../egress/serve-proxy-connection.ts";
@@ -19,6 +19,8 @@ export class VmEgress {
   readonly #gates = new Map<string, EgressGate>();
   /** Set by the part that has something to say to guests */
   doorOf: DoorOf = () => null;
+  /** Set by the part that counts */
+  onVerdict: OnVerdict = () => undefined;
 
   constructor(profiles: Profiles, log: Logger) {
     this.#profiles = profiles;
@@ -45,13 +47,23 @@ export class VmEgress {
     const internal = this.doorOf(vm);
     // Without a door there is nothing to listen for.
     if (policy.kind === "deny_all" && internal === null) return;
-    const logFields = { vm_id: vm.id };
-    const gate = new EgressGate({ policy, log: this.#log, logFields, ...(internal && { internal }) });
+    const gate = new EgressGate({
+      policy,
+      log: this.#log,
+      logFields: { vm_id: vm.id },
+      onVerdict: (verdict, reason) => this.onVerdict(verdict, reason),
+      ...(internal && { internal }),
+    });
     // Of an attempt to adopt it that failed.
     this.#end(vm.id);
     this.#gates.set(vm.id, gate);
     vm.onEnd(() => this.#end(vm.id));
     await machine.serveProxy((tunnel) => serveProxyConnection(tunnel, gate), gate.signal);
+  }
+
+  /** Of all VMs, now */
+  get openConnections(): number {
+    return this.#gates.values().reduce((sum, { counters }) => sum + counters.open, 0);
   }
 
   networkOf(vmId: string): NetworkUse {

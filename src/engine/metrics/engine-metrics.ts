@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { VmEgress } from "../egress/vm-egress.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 import type { VmMeter, VmStats } from "../vms/vm-stats.ts";
 import type { VmTable } from "../vms/vm-table.ts";
@@ -15,7 +16,7 @@ export class EngineMetrics {
   readonly #requests: Counter<"method" | "route" | "status">;
   readonly #durations: Histogram<"route">;
 
-  constructor(vms: VmTable, tasks: Tasks, meter: VmMeter) {
+  constructor(vms: VmTable, tasks: Tasks, meter: VmMeter, egress: VmEgress) {
     this.#vms = vms;
     this.#meter = meter;
     const registers = [this.registry];
@@ -34,6 +35,7 @@ export class EngineMetrics {
     });
     this.#addVmGauges();
     this.#addTaskMetrics(tasks);
+    this.#addEgressMetrics(egress);
   }
 
   countRequest(
@@ -93,6 +95,25 @@ export class EngineMetrics {
     tasks.onEnd((_vm, isFailed, durationMs) => {
       ended.inc({ result: isFailed ? "error" : "ok" });
       durations.observe(durationMs / 1000);
+    });
+  }
+
+  #addEgressMetrics(egress: VmEgress): void {
+    const registers = [this.registry];
+    const passages = new Counter({
+      name: "ephemera_egress_total",
+      help: "What guests asked their proxy for, when it was over",
+      labelNames: ["verdict", "reason"],
+      registers,
+    });
+    egress.onVerdict = (verdict, reason) => passages.inc({ verdict, reason });
+    new Gauge({
+      name: "ephemera_egress_connections",
+      help: "Connections of guests to their proxy",
+      registers,
+      collect() {
+        this.set(egress.openConnections);
+      },
     });
   }
 }

@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeEngine } from "../../support/fake-engine.ts";
+import { streamPair } from "../../support/proxied-guest.ts";
+import { TcpServer } from "../../support/tcp-server.ts";
 
 function writeRules(engine: FakeEngine, text: string, dir = engine.env["IGN_ENGINE_PROFILES"]!): void {
   mkdirSync(join(dir, "shell"), { recursive: true });
@@ -79,4 +81,34 @@ test("rules are in the directory of egress profiles where there is one", async (
   engine.env["EPHEMERA_EGRESS_PROFILE_DIR"] = dir;
   await engine.restart();
   expect(hasProxy(engine, await engine.vm())).toBe(true);
+});
+
+test("what guests reach is counted while it goes on, and by verdict and reason when it is over", async () => {
+  await using engine = await FakeEngine.open();
+  writeRules(engine, '{"allow_cidrs": ["127.0.0.1/32"]}');
+  const id = await engine.vm();
+  using server = await TcpServer.start((socket) => socket.pipe(socket));
+  const stats = async () => (await engine.get(`/vms/${id}/stats`)).json;
+  const metrics = async () => (await engine.get("/metrics")).text;
+  const proxy = engine.machines.of(id).proxy!;
+  const ask = async (target: string) => {
+    const [guest, host] = streamPair();
+    const served = proxy({ ...host, abort: () => undefined });
+    const writer = guest.writable.getWriter();
+    await writer.write(Buffer.from(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`));
+    const { value } = await guest.readable.getReader().read();
+    return { writer, served, answer: Buffer.from(value ?? []).toString() };
+  };
+  const open = await ask(`127.0.0.1:${server.port}`);
+  expect(open.answer).toStartWith("HTTP/1.1 200 ");
+  expect(await stats()).toMatchObject({ network_rx_bytes: open.answer.length });
+  expect(await metrics()).toContain("ephemera_egress_connections 1");
+  const refused = await ask("127.0.0.2:80");
+  expect(refused.answer).toStartWith("HTTP/1.1 403 ");
+  await Promise.all([open.writer.close(), refused.writer.close()]);
+  await Promise.all([open.served, refused.served]);
+  const text = await metrics();
+  expect(text).toContain('ephemera_egress_total{verdict="allowed",reason="cidr"} 1');
+  expect(text).toContain('ephemera_egress_total{verdict="refused",reason="address_not_listed"} 1');
+  expect(text).toContain("ephemera_egress_connections 0");
 });
