@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __APPLE__
 #include <sys/ucred.h>
@@ -43,12 +45,43 @@ int unix_socket(void) {
 }
 #endif
 
-int unix_connect(int fd, const struct sockaddr_un *address) {
+static int connect_at(int fd, const struct sockaddr_un *address) {
     if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
         return 0;
     /* A nonblocking attempt that a signal interrupts goes on by itself. */
     return errno == EINTR ? -EINPROGRESS : -errno;
 }
+
+/* -ELOOP for a link. */
+static int refuse_link(int result, const struct stat *found) {
+    if (result != 0)
+        return -errno;
+    return S_ISLNK(found->st_mode) ? -ELOOP : 0;
+}
+
+#ifdef __APPLE__
+int unix_connect(int fd, const struct sockaddr_un *address) {
+    struct stat found;
+    const int error = refuse_link(lstat(address->sun_path, &found), &found);
+    return error != 0 ? error : connect_at(fd, address);
+}
+#else
+/* Through the file that was looked at: another one may lie there by now. */
+int unix_connect(int fd, const struct sockaddr_un *address) {
+    const int file = open(address->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0)
+        return -errno;
+    struct stat found;
+    int result = refuse_link(fstat(file, &found), &found);
+    if (result == 0) {
+        struct sockaddr_un direct = {.sun_family = AF_UNIX};
+        snprintf(direct.sun_path, sizeof direct.sun_path, "/proc/self/fd/%d", file);
+        result = connect_at(fd, &direct);
+    }
+    close(file);
+    return result;
+}
+#endif
 
 int unix_connect_result(int fd) {
     int result = 0;

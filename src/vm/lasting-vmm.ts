@@ -2,6 +2,7 @@ import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket, Subprocess } from "bun";
 import { identityOf, isAlive, type ProcessIdentity } from "../base/process-identity.ts";
+import { connectToSocketFile } from "../base/socket-file.ts";
 import { DeadlineError, sleep, within } from "../base/wait.ts";
 import { ByteTail } from "./byte-tail.ts";
 import { refuseHugePages } from "./huge-pages.ts";
@@ -193,7 +194,8 @@ async function connectQmp(
         (bytes) => qmp.receive(bytes),
         () => qmp.end("closed its monitor"),
       );
-    } catch {
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ELOOP") throw error;
       // It does not listen yet, or no more: its end and the deadline say which.
       await sleep(RETRY_MS, until);
       continue;
@@ -213,10 +215,12 @@ function connectSocket(
   onBytes: (bytes: Uint8Array) => void,
   onClose: () => void = () => undefined,
 ): Promise<Socket<undefined>> {
-  return Bun.connect<undefined>({
-    unix: path,
-    socket: { data: (_, bytes) => onBytes(bytes), close: onClose, error: onClose },
-  });
+  return connectToSocketFile(path, (unix) =>
+    Bun.connect<undefined>({
+      unix,
+      socket: { data: (_, bytes) => onBytes(bytes), close: onClose, error: onClose },
+    }),
+  );
 }
 
 /** Settles when it is gone; never for one that was let go before. How it ended is told to its parent only. */

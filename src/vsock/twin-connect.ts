@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { Socket } from "bun";
+import { connectToSocketFile } from "../base/socket-file.ts";
 import { connectionFailure, refusedBeforeConnect } from "./connection-failure.ts";
 import type { ConnectOptions, FrameConnection } from "./frame-connection.ts";
 import { connectLine, type HandshakeAnswer, HandshakeReader } from "./handshake.ts";
@@ -57,17 +58,19 @@ class TwinAttempt {
   /** One try; false when the backlog is full. */
   async #isAccepted(): Promise<boolean> {
     try {
-      await Bun.connect({
-        unix: this.#options.path,
-        socket: {
-          binaryType: "uint8array",
-          open: (socket) => this.#onOpen(socket),
-          data: (_socket, bytes: Uint8Array) => this.#onData(bytes),
-          drain: () => this.#connection?.onWritable(),
-          close: (_socket, cause) => this.#onSocketClose(cause),
-          error: (_socket, cause) => this.#onSocketClose(cause),
-        },
-      });
+      await connectToSocketFile(this.#options.path, (unix) =>
+        Bun.connect({
+          unix,
+          socket: {
+            binaryType: "uint8array",
+            open: (socket) => this.#onOpen(socket),
+            data: (_socket, bytes: Uint8Array) => this.#onData(bytes),
+            drain: () => this.#connection?.onWritable(),
+            close: (_socket, cause) => this.#onSocketClose(cause),
+            error: (_socket, cause) => this.#onSocketClose(cause),
+          },
+        }),
+      );
       return true;
     } catch (cause) {
       if (cause instanceof Error && "code" in cause && cause.code === "EAGAIN") return false;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConnectFrames } from "../../../src/vsock/frame-connection.ts";
@@ -39,6 +39,15 @@ describe.each(carriers)("connecting with the %s carrier", (_name, connect) => {
     expect(await failureCode(connect, path)).toBe("connect_failed");
     rmSync(directory, { recursive: true });
     expect(await failureCode(connect, `/tmp/${"x".repeat(103)}`)).toBe("connect_failed");
+  });
+
+  test("fails with connect_failed where a link lies, wherever it leads", async () => {
+    using fake = new FakePeer((peer) => peer.send("OK 1\n"));
+    const link = `${fake.path}.link`;
+    symlinkSync(fake.path, link);
+    expect(await failureCode(connect, link)).toBe("connect_failed");
+    rmSync(link);
+    expect(fake.connections).toEqual([]);
   });
 
   test("fails with handshake_timeout when the peer is silent", async () => {
