@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { TELL_CGROUP } from "../../src/engine/tasks/interrupted-task.ts";
@@ -127,6 +127,22 @@ describeWithVms("an engine that is killed", () => {
     expect([second?.["vm_id"], second?.["status"], rest]).toEqual([alive, "running", []]);
     expect(engine.vmms()).toHaveLength(1);
     expect(readdirSync(join(engine.workDir, "vms"))).toContain(`${torn}.damaged`);
+  });
+
+  test("a VMM that put a link in its socket's place meanwhile leads the next engine to no other VM", async () => {
+    await using engine = await TestEngine.start();
+    const [hostile, other] = [await engine.vm(), await engine.vm()];
+    await engine.end("SIGKILL");
+    const socketOf = (id: string) => join(recordOf(engine, id).socket_dir, "vsock.sock");
+    rmSync(socketOf(hostile));
+    symlinkSync(socketOf(other), socketOf(hostile));
+    await engine.start();
+    expect((await engine.get("/vms")).json).toMatchObject([
+      { vm_id: hostile, status: "dead" },
+      { vm_id: other, status: "running" },
+    ]);
+    expect(engine.vmms()).toHaveLength(1);
+    expect(await engine.task(other, "echo fine")).toBe("fine\n");
   });
 
   test("SIGTERM leaves VMs to the next engine, --end-vms ends them with all they had", async () => {

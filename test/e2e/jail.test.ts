@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findJail, type Jail } from "../../src/vm/jail.ts";
 import { bubblewrapArgv, bubblewrapChoices } from "../../src/vm/jail-bubblewrap.ts";
@@ -8,6 +8,7 @@ import { minimalRoot } from "../../src/vm/jail-root.ts";
 import { findQemu } from "../../src/vm/qemu/find-qemu.ts";
 import { describeWithVms } from "../support/real-vm.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { TestEngine } from "../support/test-engine.ts";
 import { TestServer } from "../support/test-server.ts";
 
 const MEMORY_BYTES = 512 * 1_048_576;
@@ -138,13 +139,31 @@ describeWithVms("the jail", () => {
     await server.open();
     const vmms = server.vmms();
     expect(vmms.length).toBeGreaterThan(0);
-    for (const { pid } of vmms) {
-      const status = readFileSync(`/proc/${pid}/status`, "utf8");
-      expect(status).toMatch(/^NoNewPrivs:\t1$/m);
-      expect(status).toMatch(/^Seccomp:\t2$/m);
-      expect(status).toMatch(/^CapEff:\t0+$/m);
-      expect(status).toMatch(/^CapPrm:\t0+$/m);
-      expect(readFileSync(join("/proc", String(pid), "environ"), "utf8")).not.toContain("HOME=");
-    }
+    for (const { pid } of vmms) expectJailed(pid);
+  });
+
+  test("holds an engine's QEMU, which outlives the engine, in the same way", async () => {
+    await using engine = await TestEngine.start();
+    await engine.vm();
+    const [vmm, ...others] = engine.vmms();
+    expect(others).toEqual([]);
+    expectJailed(vmm!.pid);
+    await engine.end("SIGKILL");
+    expectJailed(vmm!.pid);
+    await engine.start();
   });
 });
+
+/** A seccomp filter, no capability, no file system but what QEMU needs, and no network. */
+function expectJailed(pid: number): void {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+  expect(status).toMatch(/^Seccomp:\t2$/m);
+  expect(status).toMatch(/^CapEff:\t0+$/m);
+  expect(status).toMatch(/^CapPrm:\t0+$/m);
+  expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toContain("HOME=");
+  for (const path of ["/home", "/root", "/proc/1", "/bin/sh"])
+    expect(existsSync(`/proc/${pid}/root${path}`)).toBe(false);
+  for (const kind of ["net", "pid", "user", "ipc", "mnt"])
+    expect(readlinkSync(`/proc/${pid}/ns/${kind}`)).not.toBe(readlinkSync(`/proc/self/ns/${kind}`));
+}

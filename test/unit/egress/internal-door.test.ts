@@ -78,7 +78,7 @@ test("where there is no door, nothing of a body is waited for", async () => {
   expect(await answerTo(gate, GET, GET)).toMatch(/^HTTP\/1.1 404 .*HTTP\/1.1 404 /s);
 });
 
-test("few bodies are collected at once; the others wait, and one that stalls is refused", async () => {
+test("few bodies are collected at once, the others wait, and one that stalls is refused", async () => {
   const POSTS = 20;
   using gate = new TestGate({
     policy: DENY_ALL,
