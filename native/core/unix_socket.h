@@ -11,8 +11,8 @@ int unix_socket(void);
 
 /*
  * Starts to connect. Returns 0 when connected, -EINPROGRESS when the socket becomes writable at the
- * end of the attempt, -EAGAIN when the backlog is full (try again later), -ELOOP when a link lies at
- * the path, since whoever may write there could lead us to another's socket, or another negative
+ * end of the attempt, -EAGAIN when the backlog is full (try again later), -ELOOP when a link lies
+ * at the path, since whoever may write there could lead us to another's socket, or another negative
  * errno.
  */
 int unix_connect(int fd, const struct sockaddr_un *address);
