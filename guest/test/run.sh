@@ -17,7 +17,7 @@ gcc "${flags[@]}" '-DAGENT_BUILD="0123456789abcdef"' -o "$build/agent" "$agent"/
 
 status=0
 "$build/unit" | tee "$build/unit.log" || status=1
-AGENT=$PWD/$build/agent GTWALL=$PWD/$build/gtwall .cache/bin/bun test ./guest/test --timeout 60000 2>&1 | tee "$build/agent.log" || status=1
+AGENT=$PWD/$build/agent GTWALL=$PWD/$build/gtwall .cache/bin/bun test ./guest/test --timeout 120000 2>&1 | tee "$build/agent.log" || status=1
 
 # Each program's own totals, added up; one that died before it counted is a failure.
 count() { sed -n "$1" "$2" | tail -n 1; }

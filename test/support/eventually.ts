@@ -1,4 +1,5 @@
-const LIMIT_MS = 20_000;
+/** Far more than any wait takes: a limit costs nothing where the condition comes, and machines are busy. */
+const LIMIT_MS = 60_000;
 
 /** Waits until the condition holds; throws naming it when it never does. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {

@@ -12,23 +12,23 @@ import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const PROGRAM_PATH = resolve(import.meta.dir, "../../fake-vmm/fake-qemu.ts");
 
-/** Long enough for whoever answers at all, short enough to wait for in a test. */
-const SHORT: VmDeadlines = {
-  greetingMs: 5000,
-  commandMs: 5000,
-  restoreMs: 5000,
-  connectMs: 5000,
-  clonedMs: 5000,
-  probeMs: 5000,
-  exitGraceMs: 5000,
-  transferMs: 5000,
+/** Long enough for whoever answers at all, however busy the machine. Waits whose end a test is to see are given by it. */
+const AMPLE: VmDeadlines = {
+  greetingMs: 60_000,
+  commandMs: 60_000,
+  restoreMs: 60_000,
+  connectMs: 60_000,
+  clonedMs: 60_000,
+  probeMs: 60_000,
+  exitGraceMs: 60_000,
+  transferMs: 60_000,
 };
 
 /** Clones of a base that is not there, by a QEMU that is a fake and does as the test says. */
 export class FaultySource implements VmSource {
   readonly #directory = new TemporaryDirectory();
   readonly #runtime: RuntimeDirectory;
-  #deadlines: VmDeadlines = SHORT;
+  #deadlines: VmDeadlines = AMPLE;
   readonly #base: OpenBase;
 
   constructor() {
@@ -40,7 +40,7 @@ export class FaultySource implements VmSource {
 
   /** What the clones do that are claimed from now on; `deadlines` are the waits whose end the test is about to see. */
   next(options: FakeQemuOptions, deadlines: Partial<VmDeadlines> = {}): void {
-    this.#deadlines = { ...SHORT, ...deadlines };
+    this.#deadlines = { ...AMPLE, ...deadlines };
     writeFileSync(this.#directory.join("bin", "options.json"), JSON.stringify(options));
   }
 

@@ -14,7 +14,7 @@ export class ConnectedAgent implements Disposable {
   ): Promise<ConnectedAgent> {
     const agent = new FakeAgent(options);
     try {
-      const client = await AgentClient.connect({ path: agent.path, deadlineMs: 5000, ...connect });
+      const client = await AgentClient.connect({ path: agent.path, deadlineMs: 60_000, ...connect });
       return new ConnectedAgent(agent, client);
     } catch (error) {
       agent[Symbol.dispose]();

@@ -79,6 +79,11 @@ export class FakeProxy implements Disposable {
     if (payload !== "") agent.broadcast(Message.DATA, FIRST_AGENT_STREAM + index, Buffer.from(payload));
   }
 
+  /** Once this resolves the host has taken in all that was sent before, and its handlers have begun. */
+  async settle(): Promise<void> {
+    await pingThrough(this.connected);
+  }
+
   /** Types of what came on a stream of the agent's */
   typesOn(index: number): number[] {
     return this.connected.agent.received
@@ -96,6 +101,11 @@ export class FakeProxy implements Disposable {
   [Symbol.dispose](): void {
     this.connected[Symbol.dispose]();
   }
+}
+
+/** The answer comes behind all that the agent sent before. */
+export async function pingThrough({ client }: ConnectedAgent): Promise<void> {
+  await client.request(Message.PING, {}, () => undefined, 60_000);
 }
 
 export const WINDOW = TUNNEL_WINDOW_BYTES;

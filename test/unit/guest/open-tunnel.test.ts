@@ -5,7 +5,7 @@ import { openTunnel } from "../../../src/guest/open-tunnel.ts";
 import { eventually } from "../../support/eventually.ts";
 import { rejection } from "../../support/rejection.ts";
 import { ConnectedAgent } from "./connected-agent.ts";
-import { FakeTunnel, readAll, WINDOW } from "./fake-tunnel.ts";
+import { FakeTunnel, pingThrough, readAll, WINDOW } from "./fake-tunnel.ts";
 
 const NEVER = new AbortController().signal;
 const { DATA, EOF, CANCEL, CREDIT, OPEN } = Message;
@@ -23,7 +23,7 @@ test("carries bytes both ways, and each direction ends alone", async () => {
   expect(Buffer.from(await readAll(fake.tunnel)).toString()).toBe("answer");
   // Its stream is no more: what crosses its end is no violation.
   fake.send("late");
-  expect(await fake.connected.client.request(Message.PING, {}, () => "pong", 5000)).toBe("pong");
+  expect(await fake.connected.client.request(Message.PING, {}, () => "pong", 60_000)).toBe("pong");
 });
 
 test("names the port, and tells a refusal with its errno", async () => {
@@ -58,7 +58,7 @@ test("the guest may send more only when what it sent was read, and many small pi
   using fake = await FakeTunnel.open();
   for (let at = 0; at < WINDOW / 16; at++) fake.send("0123456789abcdef");
   const reader = fake.tunnel.readable.getReader();
-  await Bun.sleep(50);
+  await pingThrough(fake.connected);
   expect(fake.received.types).toBeEmpty();
   const { value } = await reader.read();
   expect(value?.byteLength).toBe(WINDOW);
@@ -94,7 +94,7 @@ test("abort resets the guest's side and fails both streams with the reason, what
   expect(await reading).toBe(reason);
   await eventually("CANCEL came", () => fake.received.types.at(-1) === CANCEL);
   fake.send("late");
-  expect(await fake.connected.client.request(Message.PING, {}, () => "pong", 5000)).toBe("pong");
+  expect(await fake.connected.client.request(Message.PING, {}, () => "pong", 60_000)).toBe("pong");
 });
 
 test("aborting the writable is a reset too", async () => {

@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { openWallFile } from "../../../../src/engine/flocks/wall/wall-file.ts";
 import type { WallLog } from "../../../../src/engine/flocks/wall/wall-log.ts";
 import { rejection } from "../../../support/rejection.ts";
-import { TemporaryDirectory } from "../../../support/temporary-directory.ts";
+import { IN_MEMORY, TemporaryDirectory } from "../../../support/temporary-directory.ts";
 import { allOf, Logged, openLog } from "./open-wall.ts";
 
 const FILE = "townwall.log";
@@ -34,7 +34,7 @@ describe("the log of a wall", () => {
   test("keeps any authors and bodies through a restart and any rotation, numbered without gaps", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 30 }), async (messages) => {
-        using dir = new TemporaryDirectory();
+        using dir = new TemporaryDirectory(IN_MEMORY);
         const half = messages.length >> 1;
         for (const part of [messages.slice(0, half), messages.slice(half)]) {
           const log = await openLog(dir.path, { maxBytes: 200, keep: 1000 });
@@ -65,7 +65,7 @@ describe("the log of a wall", () => {
   });
 
   test("cut at any byte it has all whole messages, says so, and goes on with the next number", async () => {
-    using dir = new TemporaryDirectory();
+    using dir = new TemporaryDirectory(IN_MEMORY);
     const log = await openLog(dir.path);
     const bodies = ["one", "two\nlines", "drei – ünïcode", "4"];
     await appendAll(log, bodies);
@@ -229,7 +229,7 @@ describe("a write that fails", () => {
     async (code, status, error) => {
       for (let written = 0; written < 80; written += 7) {
         for (const cutFails of [false, true]) {
-          using dir = new TemporaryDirectory();
+          using dir = new TemporaryDirectory(IN_MEMORY);
           const log = await openLog(dir.path, { openFile: failing(1, written, code, cutFails) });
           await log.append("a-1", "one");
           const failure = await rejection(log.append("a-1", "lost, and longer than what comes"));
