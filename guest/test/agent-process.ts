@@ -40,7 +40,7 @@ export interface Frame {
 }
 
 export const windowBytes = 1_048_576;
-const replyDeadlineMs = 30_000;
+const replyDeadlineMs = 60_000;
 
 export function encodeFrame(frameType: number, stream: number, payload: Uint8Array | object = {}): Buffer {
   const body = payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
@@ -217,9 +217,15 @@ export class AgentProcess implements AsyncDisposable {
   }
 }
 
-/** Nobody else is likely to take it before the agent does. */
+/** Below the ports that the kernel gives out: nobody gets it by chance before the agent does, or while it does not listen. */
 function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  listener.stop(true);
-  return listener.port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }

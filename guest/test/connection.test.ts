@@ -31,9 +31,10 @@ test("unknown types, bad requests and streams in use are errors of their stream"
     agent.send(type.put, stream, Buffer.from(payload));
     expect(parse(await agent.next(stream))).toMatchObject({ code: "bad_request" });
   }
-  const stream = startRun(agent, "sleep 0.2");
+  const stream = startRun(agent, "read line", { stdin: "" });
   agent.send(type.get, stream, { path: "/etc/passwd", offset: null, bytes: null });
   expect(parse(await agent.next(stream))).toMatchObject({ code: "bad_request" });
+  agent.send(type.kill, stream, { signal: 9 });
   expect((await agent.next(stream)).type).toBe(type.exit);
 });
 

@@ -25,7 +25,7 @@ export async function removeTree(directory: string) {
       rmdirSync(directory);
       return;
     } catch (error) {
-      if (attempt === 100) throw error;
+      if (attempt === 1500) throw error;
       await Bun.sleep(20);
     }
   }

@@ -7,7 +7,7 @@ import { outcome, parse, run, startRun, uint32 } from "./agent-requests.ts";
 import { GuestServer, guestClient, HostTunnel, readAll, tunnelWindowBytes } from "./agent-tunnel.ts";
 
 const MOST_TUNNELS = 1024;
-const WAIT_MS = 10_000;
+const WAIT_MS = 50_000;
 
 function pattern(bytes: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: bytes }, (_, at) => at * 31 + (at >> 8)));

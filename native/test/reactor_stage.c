@@ -45,10 +45,10 @@ void stage_close(struct stage *stage) {
 
 bool stage_shake(struct stage *stage, const char *answer) {
     int error = 0;
-    stage->id = reactor_connect(stage->reactor, stage->path, 7000, 5000, 65536, &error);
+    stage->id = reactor_connect(stage->reactor, stage->path, 7000, 60000, 65536, &error);
     CHECK(stage->id != 0);
     stage->peer = accept(stage->listener, NULL, NULL);
-    const struct timeval limit = {.tv_sec = 5};
+    const struct timeval limit = {.tv_sec = 60};
     CHECK(setsockopt(stage->peer, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
     char request[13];
     CHECK(recv(stage->peer, request, sizeof request, MSG_WAITALL) == sizeof request);
@@ -61,7 +61,7 @@ bool stage_wait(struct stage *stage) {
     frame_batch_clear(&stage->report.frames);
     struct timespec limit;
     CHECK(clock_gettime(CLOCK_REALTIME, &limit) == 0);
-    limit.tv_sec += 5;
+    limit.tv_sec += 60;
     while (reactor_take(stage->reactor, &stage->report, 1) == 0)
         CHECK(sem_timedwait(&stage->notified, &limit) == 0 || errno == EINTR);
     return true;

@@ -18,7 +18,7 @@ for sanitizers in address,undefined thread; do
   clang "${flags[@]}" -fsanitize="$sanitizers" "${sources[@]}" -o "$program"
   log=$program.log
   # A sanitizer that ends the program leaves no last line: that counts as one failure.
-  timeout 120 "$program" >"$log" || true
+  timeout 600 "$program" >"$log" || true
   if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
   else

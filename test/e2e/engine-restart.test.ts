@@ -108,7 +108,7 @@ describeWithVms("an engine that is killed", () => {
     });
     await agent.hold();
     agent.close();
-    expect(run.ended).rejects.toThrow();
+    await expect(run.ended).rejects.toThrow();
     await engine.start();
     const processes = 'for n in 3 4; do pgrep -fc "sleep 700[$n]"; done; true';
     expect(await engine.task(id, processes)).toBe("1\n0\n");

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { EXECUTABLE_PATH, STORE_PATH } from "./real-vm.ts";
 
-const START_MS = 20_000;
-const END_MS = 30_000;
+const START_MS = 60_000;
+const END_MS = 60_000;
 
 /** The compiled engine on a free port of the loopback, with a work directory of its own. Its end ends its VMs. */
 export class EngineProcess implements AsyncDisposable {

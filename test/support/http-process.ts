@@ -3,8 +3,8 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { EXECUTABLE_PATH } from "./real-vm.ts";
 
-const START_MS = 20_000;
-const END_MS = 20_000;
+const START_MS = 60_000;
+const END_MS = 60_000;
 const SERVES = /serves MCP on (?:(https?:\S+?)|unix:(\S+?), path \/mcp)(?:,|\n)/;
 
 export interface Ended {

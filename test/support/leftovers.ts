@@ -31,8 +31,15 @@ export function remainingPaths(home: TestHome): string[] {
   return readdirSync(home.runtimePath, { recursive: true, encoding: "utf8" }).sort();
 }
 
+/** A kernel with little memory left may take seconds to tear a QEMU down. That it takes 2 s at most has a test of its own. */
+const GONE_MS = 30_000;
+
 /** Waits until no VM of the test is left; throws naming those that are when `withinMs` is over. */
-export async function expectNoVms(home: TestHome, seen: ProcessInfo[] = [], withinMs = 2000): Promise<void> {
+export async function expectNoVms(
+  home: TestHome,
+  seen: ProcessInfo[] = [],
+  withinMs = GONE_MS,
+): Promise<void> {
   await expectNothing(
     () => remainingVms(home, seen).map((info) => `${info.name} (pid ${info.pid})`),
     withinMs,
@@ -43,7 +50,7 @@ export async function expectNoVms(home: TestHome, seen: ProcessInfo[] = [], with
 export async function expectNoLeftovers(
   home: TestHome,
   seen: ProcessInfo[] = [],
-  withinMs = 2000,
+  withinMs = GONE_MS,
 ): Promise<void> {
   await expectNoVms(home, seen, withinMs);
   await expectNothing(() => remainingPaths(home), withinMs);

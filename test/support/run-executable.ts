@@ -10,7 +10,7 @@ export interface Ended {
 export async function runExecutable(
   args: string[],
   env: Record<string, string>,
-  limitMs = 20_000,
+  limitMs = 120_000,
 ): Promise<Ended> {
   const child = Bun.spawn([EXECUTABLE_PATH, ...args], {
     env,

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync, renameSync } from "node:fs";
+import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { flockOf } from "../../support/fake-flocks.ts";
 import { startHostRun } from "../../support/host-run.ts";
@@ -115,8 +116,8 @@ test("while its VM is made anew an agent is spawning, and dead when that fails",
   engine.machines.gate = promise;
   engine.machines.failure = new Error("QEMU did not start");
   const restarting = engine.post(`/flocks/${id}/agents/worker-1/restart`);
-  await Bun.sleep(0);
-  expect(await agentsOf(engine, id)).toMatchObject({ "worker-1": { status: "spawning" } });
+  const status = async () => (await agentsOf(engine, id))["worker-1"]?.status;
+  await eventually("it is spawning", async () => (await status()) === "spawning");
   resolve();
   expect((await restarting).status).toBe(500);
   expect(await agentsOf(engine, id)).toMatchObject({ "worker-1": { status: "dead" } });

@@ -176,7 +176,7 @@ test("torn tenants are told and set aside; unfinished files of a crash are swept
 test("two engines cannot have one work directory", async () => {
   await using engine = await FakeEngine.open();
   const again = engine.start();
-  expect(again).rejects.toThrow(/another engine \(process \d+\) works in /);
+  await expect(again).rejects.toThrow(/another engine \(process \d+\) works in /);
 });
 
 test("a work directory that cannot be used is told as such", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { AgentError } from "../../../src/guest/agent-error.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 
 test("a stopped VM stays in the list, answers 502, and can be deleted", async () => {
@@ -23,7 +24,8 @@ test("a VM that dies by itself is told as dead with its cause", async () => {
   await using engine = await FakeEngine.open();
   const id = await engine.vm();
   engine.machines.of(id).die({ kind: "guest_panic" });
-  await Bun.sleep(1);
+  const listed = async () => (await engine.get("/vms")).json as { status: string }[];
+  await eventually("its death is noticed", async () => (await listed())[0]?.status === "dead");
   expect((await engine.get("/vms")).json).toMatchObject([
     { vm_id: id, status: "dead", cause: "its guest kernel panicked" },
   ]);

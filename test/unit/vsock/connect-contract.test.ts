@@ -53,7 +53,8 @@ describe.each(carriers)("connecting with the %s carrier", (_name, connect) => {
   test("fails with handshake_timeout when the peer is silent", async () => {
     using fake = new FakePeer((peer) => peer.send("OK 1"));
     expect(await failureCode(connect, fake.path, 40)).toBe("handshake_timeout");
-    await until(() => fake.connections[0]!.isClosed, "the peer to see the end");
+    // Its accept may come after the deadline.
+    await until(() => fake.connections[0]?.isClosed === true, "the peer to see the end");
   });
 
   test("fails with handshake_closed when the stream ends before the line", async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { FakePeer } from "./fake-peer.ts";
 
 const REPOSITORY = join(import.meta.dir, "../../..");
 const directory = mkdtempSync(join(tmpdir(), "vsock-connect-"));
-const sourcePath = join(REPOSITORY, "build/carrier-probe/probe.ts");
+const sourcePath = join(REPOSITORY, `build/carrier-probe-${process.pid}/probe.ts`);
 const programPath = join(directory, "probe");
 
 /** Says which carrier it uses, connects to its argument, closes, and ends because nothing keeps it alive. */
@@ -14,7 +14,7 @@ const PROBE = `
 import { carrierInUse, connectFrames } from "../../src/vsock/connect.ts";
 const ends: unknown[] = [];
 const connection = await connectFrames({
-  path: process.argv[2]!, port: 7000, deadlineMs: 5000,
+  path: process.argv[2]!, port: 7000, deadlineMs: 60_000,
   handler: { onFrames() {}, onClose: (error) => ends.push(error) },
 });
 connection.close();
@@ -41,11 +41,11 @@ beforeAll(async () => {
     stderr: "pipe",
   });
   if ((await build.exited) !== 0) throw new Error(await build.stderr.text());
-}, 60_000);
+});
 
 afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
-  rmSync(join(REPOSITORY, "build/carrier-probe"), { recursive: true, force: true });
+  rmSync(dirname(sourcePath), { recursive: true, force: true });
 });
 
 describe("the carrier", () => {

@@ -104,11 +104,11 @@ export class FakePeer implements Disposable {
   }
 }
 
-/** Waits for a condition; throws after 10 s, which only a broken program needs. */
+/** Waits for a condition; throws after 60 s, which only a broken program needs. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 60_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`waited 10 s for ${what}`);
+    if (performance.now() > end) throw new Error(`waited 60 s for ${what}`);
     await Bun.sleep(1);
   }
 }
