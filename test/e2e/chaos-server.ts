@@ -12,7 +12,7 @@ export type Answer =
   | { kind: "gone" };
 
 const CALL_MS = 60_000;
-const KERNEL_MS = 5000;
+const KERNEL_MS = 30_000;
 
 /** A server that is killed and replaced now and then, and the count of what was done to its VMMs. */
 export class ChaosServer implements AsyncDisposable {

@@ -14,14 +14,30 @@ const LANES = 4;
 const ROUNDS_PER_LANE = 50;
 /** After these rounds of the first lane the server is killed */
 const SERVER_KILLS = [12, 25, 38];
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 900_000;
 const seed = Number(process.env["IGN_TEST_SEED"] ?? Date.now() % 1_000_000);
 
-/** What a server holds that has no session, and its clone in the pool. */
-async function idleHoldings(server: ChaosServer): Promise<{ descriptors: number; paths: number }> {
-  await eventually("only the pooled clone is left", 30_000, () => server.vmms().length === 1);
-  await Bun.sleep(200);
-  return { descriptors: openDescriptors(server.pid), paths: remainingPaths(server.home).length };
+interface Holdings {
+  vmms: number;
+  descriptors: number;
+  paths: number;
+}
+
+function holdings(server: ChaosServer): Holdings {
+  const { length: paths } = remainingPaths(server.home);
+  return { vmms: server.vmms().length, descriptors: openDescriptors(server.pid), paths };
+}
+
+/** What a server holds that has no session, once it rests: its clone in the pool is seen before it is whole. */
+async function idleHoldings(server: ChaosServer): Promise<Holdings> {
+  const samples: Holdings[] = [];
+  await eventually("only the pooled clone is left, and nothing changes", 60_000, async () => {
+    await Bun.sleep(500);
+    samples.push(holdings(server));
+    const last = samples.slice(-3);
+    return last.length === 3 && last.every((each) => each.vmms === 1 && Bun.deepEquals(each, last[0]));
+  });
+  return samples.at(-1)!;
 }
 
 async function runLane(lane: ChaosLane, server: ChaosServer, kills: readonly number[]): Promise<void> {
@@ -60,9 +76,10 @@ describeWithVms("chaos", () => {
         );
       }
 
-      const after = await idleHoldings(server);
-      expect(after.descriptors).toBeLessThanOrEqual(before.descriptors);
-      expect(after.paths).toBeLessThanOrEqual(before.paths);
+      await eventually(`no more is held than ${JSON.stringify(before)}`, 60_000, () => {
+        const { vmms, descriptors, paths } = holdings(server);
+        return vmms === 1 && descriptors <= before.descriptors && paths <= before.paths;
+      });
       const vms = vmsOf(server.pid);
       expect(await server.end()).toBe(0);
       await expectNoLeftovers(server.home, vms);

@@ -94,14 +94,15 @@ describeWithVms("a session that ends says why", () => {
 
 describeWithVms("a session nobody uses", () => {
   test("is closed after the idle time and says so, but never under a run", async () => {
-    await using server = await TestServer.start({ IGN_MCP_IDLE_SECS: "2", IGN_MCP_POOL: "0" });
-    const [idle, busy] = await Promise.all([server.open(), server.open()]);
-    const result = await busy.run("sleep 7; echo survived", { timeout_s: 60 });
+    await using server = await TestServer.start({ IGN_MCP_IDLE_SECS: "5", IGN_MCP_POOL: "0" });
+    const idle = await server.open();
+    const busy = await server.open();
+    const result = await busy.run("sleep 12; echo survived", { timeout_s: 60 });
     expect(result).toMatchObject({ stdout: "survived\n", exit_code: 0 });
     const message = await idle.refusal("run", { command: "true" });
     expect(message).toContain(idle.id);
-    expect(message).toContain("after 2 s without use");
-    await eventually("the busy one is idle now and reaped too", 20_000, () => server.vmms().length === 0);
+    expect(message).toContain("after 5 s without use");
+    await eventually("the busy one is idle now and reaped too", 60_000, () => server.vmms().length === 0);
   });
 });
 

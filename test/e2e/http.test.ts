@@ -88,7 +88,7 @@ describeWithVms("sessions over HTTP", () => {
     const { stdout } = await client.ok("run", { session_id, command: "sha256sum < /root/f" });
     expect(stdout).toBe(`${sum}  -\n`);
     let told = 0;
-    const slow = { session_id, command: "sleep 1.5; exit 3" };
+    const slow = { session_id, command: "sleep 4; exit 3" };
     const { structuredContent } = await client.call("run", slow, { onprogress: () => void told++ });
     expect(structuredContent).toMatchObject({ exit_code: 3 });
     expect(told).toBeGreaterThan(0);

@@ -25,7 +25,7 @@ describeWithVms("lines on stdin", () => {
     expect(errors).toEqual([-32700, -32600]);
     expect(client.strayLines).toEqual([]);
     client.endInput();
-    expect(await client.exited(5000)).toBe(0);
+    expect(await client.exited()).toBe(0);
   });
 
   test("with a number that is beyond JSON's are refused with the argument's limits", async () => {

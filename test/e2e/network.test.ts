@@ -29,7 +29,8 @@ describeWithVms("a session without IGN_MCP_NET", () => {
     expect((await session.run(FETCH(host.port!))).exit_code).not.toBe(0);
     expect(
       await session.output(
-        "python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 & sleep 3; curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8000/",
+        "python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 & curl --retry 40 --retry-connrefused --retry-delay 1 -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8000/",
+        { timeout_s: 45 },
       ),
     ).toBe("200");
   });

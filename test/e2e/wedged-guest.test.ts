@@ -55,7 +55,7 @@ describeWithVms("a guest that answers nothing", () => {
       expect(answer.text).toContain(SILENT);
       expect(answers).toBeGreaterThan(5);
       expect(await session.refusal("run", { command: "true" })).toContain(SILENT);
-      await eventually("its VMM is gone", 2000, () => stillAlive([vmm!]).length === 0);
+      await eventually("its VMM is gone", 30_000, () => stillAlive([vmm!]).length === 0);
       expect(await other.output("echo on")).toBe("on\n");
     },
   );
@@ -73,8 +73,9 @@ describeWithVms("a guest that answers nothing", () => {
       const content_base64 = Buffer.from(spinningFile()).toString("base64");
       await call("write_file", { session_id, path: "/root/spin.ko", content_base64 });
       const wedged = call("run", { session_id, command: loadModule("/root/spin.ko"), timeout_s: 600 });
+      // A guest that answers nothing for this long is wedged, not slow.
       const isAnswered = () => call("run", { session_id, command: "true", timeout_s: 600 }).then(() => true);
-      while (await Promise.race([isAnswered(), Bun.sleep(1500).then(() => false)]));
+      while (await Promise.race([isAnswered(), Bun.sleep(10_000).then(() => false)]));
       return { session_id, wedged };
     };
     const first = await openWedged();
@@ -84,7 +85,7 @@ describeWithVms("a guest that answers nothing", () => {
     const vms = vmsOf(client.pid);
     client.endInput();
     expect(JSON.stringify(await second.wedged)).toContain("the server shut down");
-    expect(await client.exited(10_000)).toBe(0);
+    expect(await client.exited()).toBe(0);
     expect(client.stderr).not.toContain("took too long");
     await expectNoLeftovers(home, vms);
   });

@@ -9,12 +9,12 @@ export interface StdioClientOptions {
   env: Record<string, string>;
   /** Called with what the server writes to stderr; default: collected in `stderr` only */
   onStderr?: (text: string) => void;
-  /** Limit for start and `initialize`, in `ms` (default 20 000) */
+  /** Limit for start and `initialize`, in `ms` (default 60 000) */
   startMs?: number;
 }
 
 export interface CallOptions {
-  /** Limit for the answer, in `ms` (default 60 000) */
+  /** Limit for the answer, in `ms` (default 100 000) */
   timeoutMs?: number;
   signal?: AbortSignal;
   /** Asks for progress and gets each message with its number */
@@ -44,7 +44,7 @@ export class StdioClient implements AsyncDisposable {
   }
 
   static async start(options: StdioClientOptions): Promise<StdioClient> {
-    const { command, args = [], env, startMs = 20_000 } = options;
+    const { command, args = [], env, startMs = 60_000 } = options;
     const transport = new StdioClientTransport({ command, args, env, stderr: "pipe" });
     const client = new Client({ name: "ignition-test", version: "1" });
     let early = "";
@@ -71,7 +71,7 @@ export class StdioClient implements AsyncDisposable {
     args: Record<string, unknown> = {},
     options: CallOptions = {},
   ): Promise<ToolAnswer> {
-    const { timeoutMs = 60_000, signal, onProgress } = options;
+    const { timeoutMs = 100_000, signal, onProgress } = options;
     const result = (await this.client.callTool({ name: tool, arguments: args }, undefined, {
       timeout: timeoutMs,
       ...(signal && { signal }),
