@@ -132,7 +132,7 @@ describeWithVms("a run in the background", () => {
       IGN_MCP_IDLE_SECS: "5",
     });
     const session = await server.open();
-    await session.run("sleep 30", { background: true });
+    await session.run("sleep 20", { background: true });
     await Bun.sleep(10_000);
     const { fields } = await server.client.callOk("list_sessions");
     expect(fields["sessions"]).toMatchObject([{ session_id: session.id, runs: 1 }]);
