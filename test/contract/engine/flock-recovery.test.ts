@@ -21,9 +21,12 @@ const metadataOf = (engine: FakeEngine, id: string) =>
 const warnings = (engine: FakeEngine) =>
   engine.logged.filter(({ level }) => level === "warn").map(({ message }) => message);
 
-/** Machines that start from now on never come up, until the next engine. */
-function blockStarts(engine: FakeEngine): void {
+/** Machines that start from now on never come up, until the next engine. Resolves when one has begun to start. */
+function blockStarts(engine: FakeEngine): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
   engine.machines.gate = new Promise(() => undefined);
+  engine.machines.onStart = resolve;
+  return promise;
 }
 
 async function crash(engine: FakeEngine): Promise<void> {
@@ -62,7 +65,7 @@ test("an engine killed while a flock is made leaves nothing of it", async () => 
   const kept = await engine.vm();
   let starts = 0;
   engine.machines.onStart = () => {
-    if (++starts === 3) blockStarts(engine);
+    if (++starts === 3) void blockStarts(engine);
   };
   engine.post("/flocks", { task: "t", roles: ["a", "b", "c", "d"] }).catch(() => undefined);
   await eventually("the third VM", () => starts === 3 && vmsOf(engine).length === 4);
@@ -76,9 +79,10 @@ test("an engine killed while a flock is made leaves nothing of it", async () => 
 test("an engine killed while an agent is added leaves the flock as it was", async () => {
   await using engine = await FakeEngine.open();
   const { flock_id: id, agents } = await flockOf(engine, ["a"]);
-  blockStarts(engine);
+  const blocked = blockStarts(engine);
   engine.post(`/flocks/${id}/agents`, { role: "b" }).catch(() => undefined);
-  await eventually("its VM", () => vmsOf(engine).length === 2);
+  await blocked;
+  expect(vmsOf(engine)).toHaveLength(2);
   await crash(engine);
   const [flock] = (await engine.get("/flocks")).json as { agents: object }[];
   expect(Object.keys(flock!.agents)).toEqual(["a-1"]);
@@ -100,9 +104,10 @@ test("an engine killed between a new member's VM and its record ends that VM", a
 test("an engine killed while an agent is restarted leaves it dead, and it can be restarted", async () => {
   await using engine = await FakeEngine.open();
   const { flock_id: id, agents } = await flockOf(engine, ["a"]);
-  blockStarts(engine);
+  const blocked = blockStarts(engine);
   engine.post(`/flocks/${id}/agents/a-1/restart`).catch(() => undefined);
-  await eventually("its new VM", () => vmsOf(engine).some((vmId) => vmId !== agents[0]!.vm_id));
+  await blocked;
+  expect(vmsOf(engine).some((vmId) => vmId !== agents[0]!.vm_id)).toBe(true);
   await crash(engine);
   expect((await engine.get(`/flocks/${id}`)).json).toMatchObject({ agents: { "a-1": { status: "dead" } } });
   expect(vmsOf(engine)).toEqual([]);
