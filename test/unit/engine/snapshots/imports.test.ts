@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import type { EngineError } from "../../../../src/engine/engine-error.ts";
 import { type BundleEntry, pack, unpack, withContent, withJson } from "../../../support/bundles.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { rejection } from "../../../support/rejection.ts";
 import { AS_IT_WAS, AUTO, FakeHost, FOREVER, FULL } from "./fake-host.ts";
 
@@ -82,7 +83,7 @@ describe("an import", () => {
       start: (controller) => controller.enqueue(full.subarray(0, full.byteLength / 2)),
     });
     const importing = target.snapshots.import(slow, leaving.signal);
-    await Bun.sleep(20);
+    await eventually("the import has begun", () => readdirSync(target.at()).length > 0);
     expect(readdirSync(target.at())).toEqual([expect.stringMatching(/^\.import-/)]);
     leaving.abort(new Error("the client left"));
     expect((await rejection(importing)).message).toBe("the client left");
