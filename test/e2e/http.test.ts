@@ -124,7 +124,7 @@ describeWithVms("sessions over HTTP", () => {
   });
 
   test("end with an MCP session nobody uses", async () => {
-    await using server = await HttpServer.start({ IGN_MCP_HTTP_IDLE_SECS: "2" });
+    await using server = await HttpServer.start({ IGN_MCP_HTTP_IDLE_SECS: "5" });
     const client = await server.client("ann");
     await open(client);
     await client[Symbol.asyncDispose](); // its stream would be use
