@@ -9,7 +9,7 @@ import { checkpointMissing, isCheckpointId } from "./checkpoint-store.ts";
 import { cloneBase } from "./clone-base.ts";
 import { ClonePool } from "./clone-pool.ts";
 import { hasRoomForSpareClone } from "./host-memory.ts";
-import { findGround, type OpenBase, openBase } from "./open-base.ts";
+import { findGround, type Ground, type OpenBase, openBase } from "./open-base.ts";
 import { RefillHold } from "./refill-hold.ts";
 import { RuntimeDirectory } from "./runtime-directory.ts";
 import { serveEgress } from "./serve-egress.ts";
@@ -28,6 +28,21 @@ export interface ClaimCall {
   progress?: (message: string) => void;
 }
 
+/** What its clones are made with. */
+export interface CloneMeans {
+  findGround: typeof findGround;
+  openBase: typeof openBase;
+  cloneBase: typeof cloneBase;
+  openCgroups(): VmCgroups | null;
+}
+
+const MEANS: CloneMeans = {
+  findGround,
+  openBase,
+  cloneBase,
+  openCgroups: () => (process.platform === "linux" ? VmCgroups.open() : null),
+};
+
 interface Supply {
   base: OpenBase;
   /** Changes whenever the base on disk is replaced */
@@ -41,6 +56,7 @@ interface Supply {
 export class CloneSource implements AsyncDisposable {
   readonly #config: Config;
   readonly #log: Logger;
+  readonly #means: CloneMeans;
   readonly #listeners = new Set<(message: string) => void>();
   readonly #lifetime = new AbortController();
   readonly #activity = new Activity();
@@ -48,13 +64,14 @@ export class CloneSource implements AsyncDisposable {
   /** Which base a pooled clone is of */
   readonly #baseMarks = new WeakMap<Vm, string>();
   #runtime: RuntimeDirectory | null = null;
-  /** Null before the first clone, and where there are none */
-  #cgroups: VmCgroups | null = null;
+  /** Undefined before the ground was found, null where there are none */
+  #cgroups: VmCgroups | null | undefined;
   #supply: Promise<Supply> | null = null;
 
-  constructor(config: Config, log: Logger) {
+  constructor(config: Config, log: Logger, means = MEANS) {
     this.#config = config;
     this.#log = log;
+    this.#means = means;
     this.#pool = new ClonePool({ size: config.poolSize, prepare: (signal) => this.#prepare(signal), log });
   }
 
@@ -76,7 +93,7 @@ export class CloneSource implements AsyncDisposable {
     const signal = AbortSignal.any([call.signal, this.#lifetime.signal]);
     signal.throwIfAborted();
     if (!isCheckpointId(checkpointId)) throw checkpointMissing(checkpointId);
-    const base = await openBase(this.#config, await findGround(this.#config), checkpointId, signal);
+    const base = await this.#means.openBase(this.#config, await this.#ground(), checkpointId, signal);
     if (!base) throw checkpointMissing(checkpointId);
     const vm = await this.#cloneAwake(base, signal, call.progress);
     await this.#handOut(vm);
@@ -120,7 +137,7 @@ export class CloneSource implements AsyncDisposable {
 
   async #cloneAwake(base: OpenBase, signal: AbortSignal, progress?: (message: string) => void): Promise<Vm> {
     progress?.("cloning the base");
-    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups);
+    const vm = await this.#clone(base, signal);
     try {
       progress?.("waking the clone");
       await vm.awaken(signal);
@@ -142,7 +159,7 @@ export class CloneSource implements AsyncDisposable {
     }
     const { base, baseMark } = await this.#ready({ signal });
     using hold = new RefillHold(this.#activity);
-    const vm = await cloneBase(base, this.#openRuntime(), signal, VM_DEADLINES, this.#cgroups, hold);
+    const vm = await this.#clone(base, signal, hold);
     this.#baseMarks.set(vm, baseMark);
     try {
       await vm.exerciseAndPause(signal);
@@ -153,9 +170,23 @@ export class CloneSource implements AsyncDisposable {
     }
   }
 
-  #openRuntime(): RuntimeDirectory {
+  #clone(base: OpenBase, signal: AbortSignal, hold: RefillHold | null = null): Promise<Vm> {
     this.#runtime ??= RuntimeDirectory.open();
-    return this.#runtime;
+    return this.#means.cloneBase(base, this.#runtime, signal, VM_DEADLINES, this.#cgroups, hold);
+  }
+
+  /**
+   * Every way to a VM leads through here. The first one says what the jail lacks, and opens the cgroups: later there
+   * would be a VM in this server's own, which then could have none below it.
+   */
+  async #ground(): Promise<Ground> {
+    const ground = await this.#means.findGround(this.#config);
+    if (this.#cgroups !== undefined) return ground;
+    this.#cgroups = this.#means.openCgroups();
+    const { kind, gaps } = ground.jail;
+    if (gaps.length > 0)
+      this.#log.warn({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
+    return ground;
   }
 
   /** One caller that gives up does not stop the base for the others. */
@@ -182,14 +213,10 @@ export class CloneSource implements AsyncDisposable {
 
   async #openOrBuild(): Promise<Supply> {
     const name = baseNameFor(this.#config);
-    const ground = await findGround(this.#config);
-    const { kind, gaps } = ground.jail;
-    if (gaps.length > 0)
-      this.#log.warn({ jail: kind }, `VMMs are confined less than they could be: ${gaps.join("; ")}`);
-    this.#cgroups ??= process.platform === "linux" ? VmCgroups.open() : null;
+    const ground = await this.#ground();
     const signal = this.#lifetime.signal;
     const base =
-      (await openBase(this.#config, ground, name, signal)) ??
+      (await this.#means.openBase(this.#config, ground, name, signal)) ??
       (await buildBase(this.#config, {
         name,
         force: false,
