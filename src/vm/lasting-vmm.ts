@@ -34,6 +34,7 @@ export interface LastingPlace {
 export class LastingVmm implements VmmHandle {
   readonly qmp: Qmp;
   readonly console = new ByteTail(CONSOLE_TAIL_BYTES);
+  readonly stderr: { text(): string };
   readonly ended: Promise<VmmEnd>;
   /** QEMU's own, not that of the jail around it */
   readonly identity: ProcessIdentity;
@@ -45,7 +46,9 @@ export class LastingVmm implements VmmHandle {
     identity: ProcessIdentity,
     ended: Promise<VmmEnd>,
     watching: AbortController,
+    logPath: string,
   ) {
+    this.stderr = { text: () => logTail(logPath) };
     this.qmp = link.qmp;
     this.#sockets = [link.socket];
     this.identity = identity;
@@ -71,7 +74,7 @@ export class LastingVmm implements VmmHandle {
       link = await connectQmp(place.socketDir, greetingMs, commandMs, signal, exited);
       const identity = identityOf(innermostChild(child.pid));
       if (identity === null) throw new VmError("vmm_failed", "QEMU ended as soon as it had started");
-      const vmm = new LastingVmm(link, identity, exited, new AbortController());
+      const vmm = new LastingVmm(link, identity, exited, new AbortController(), place.logPath);
       await vmm.#openConsole(place.socketDir);
       return vmm;
     } catch (error) {
@@ -100,7 +103,7 @@ export class LastingVmm implements VmmHandle {
     const ended = untilGone(identity, watching.signal);
     try {
       const link = await connectQmp(place.socketDir, connectMs, commandMs, signal, ended);
-      const vmm = new LastingVmm(link, identity, ended, watching);
+      const vmm = new LastingVmm(link, identity, ended, watching, place.logPath);
       await vmm.#openConsole(place.socketDir);
       return vmm;
     } catch (error) {
@@ -249,7 +252,12 @@ function kill(pid: number): void {
   }
 }
 
+/** Latin-1, as a `ByteTail`. Empty when the file is gone: its VM's owner may remove it first. */
 function logTail(path: string): string {
-  const text = readFileSync(path, "utf8");
-  return text.slice(-STDERR_TAIL_BYTES).trim();
+  try {
+    return readFileSync(path, "latin1").slice(-STDERR_TAIL_BYTES).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
+  }
 }

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
-import { sleep, within } from "../base/wait.ts";
+import { Fault } from "../base/fault.ts";
+import { sleep } from "../base/wait.ts";
 import type { AgentClient } from "../guest/agent-client.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { type CloneIdentity, newCloneIdentity, tellCloned } from "../guest/clone-identity.ts";
@@ -14,16 +15,15 @@ import { connectAgent } from "./connect-agent.ts";
 import type { RunningMachine } from "./running-machine.ts";
 import { Standstills } from "./standstills.ts";
 import type { Checkpoint } from "./take-checkpoint.ts";
+import { VmAutopsy } from "./vm-autopsy.ts";
 import { VM_DEADLINES, type VmDeadlines } from "./vm-deadlines.ts";
 import { describeDeath, type VmDeath } from "./vm-death.ts";
 import { VmError } from "./vm-error.ts";
+import type { VmTraces } from "./vm-traces.ts";
 import type { VmmHandle } from "./vmm.ts";
 
-/** A dying VMM closes the agent's socket first; its own end says more, and follows at once. */
-const VMM_END_GRACE_MS = 500;
 /** A run that follows its open within this time does not meet the exercise. */
 const EXERCISE_AFTER_MS = 50;
-const PANIC_LINE = "Kernel panic - not syncing";
 const NO_OPERATION: RunCommand = {
   command: new TextEncoder().encode(":"),
   stdin: null,
@@ -46,12 +46,12 @@ export class Vm implements AsyncDisposable {
   readonly #dir: string;
   readonly #origin: VmOrigin;
   readonly #deadlines: VmDeadlines;
+  readonly #autopsy: VmAutopsy;
   readonly #died = Promise.withResolvers<VmDeath>();
   readonly #ending = new AbortController();
   #agent: AgentClient | null = null;
   #activity: Activity | null = null;
   readonly #standstills = new Standstills();
-  #guestStopped = false;
   #hasRun = false;
   #disposal: Promise<void> | null = null;
 
@@ -67,15 +67,18 @@ export class Vm implements AsyncDisposable {
     this.#dir = dir;
     this.#origin = origin;
     this.#deadlines = deadlines;
-    vmm.qmp.onEvent(({ event, data }) => {
-      if (event === "SHUTDOWN" && data["guest"] === true) this.#guestStopped = true;
-    });
-    void vmm.ended.then((end) => this.#die(this.#stopCause() ?? { kind: "vmm_exited", end }));
+    this.#autopsy = new VmAutopsy(vmm);
+    void this.#autopsy.death().then((death) => this.#die(death));
   }
 
   /** Settles with the first cause of death. Never settles for a VM that was disposed of alive. */
   get died(): Promise<VmDeath> {
     return this.#died.promise;
+  }
+
+  /** What there is to see of it, for the log. */
+  traces(): VmTraces {
+    return this.#autopsy.traces();
   }
 
   get vmmPid(): number {
@@ -90,7 +93,9 @@ export class Vm implements AsyncDisposable {
     try {
       await this.#wake(signal);
     } catch (error) {
-      throw await this.#explainWaking(error);
+      const failure = await this.#explainWaking(error);
+      if (failure instanceof Fault) failure.evidence = { ...this.traces() };
+      throw failure;
     }
   }
 
@@ -240,20 +245,14 @@ export class Vm implements AsyncDisposable {
     if (!(error instanceof AgentError)) return error;
     if (error.code === "agent_refused") return new VmError("clone_failed", wakingRefusal(error), error);
     if (error.code !== "agent_lost") return error;
-    const end = await within(this.#vmm.ended, VMM_END_GRACE_MS, "QEMU's end").catch(() => null);
-    if (end === null) return error;
-    const death = this.#stopCause() ?? { kind: "vmm_exited", end };
+    const death = await this.#autopsy.deathOfSilenced();
+    if (death === null) return error;
     return new VmError("clone_failed", `the clone ended while it woke: ${describeDeath(death)}`, error);
   }
 
   async #agentLost(error: AgentError): Promise<void> {
-    await within(this.#vmm.ended, VMM_END_GRACE_MS, "QEMU's end").catch(() => undefined);
-    this.#die(this.#stopCause() ?? { kind: error.code === "agent_invalid" ? "agent_invalid" : "agent_lost" });
-  }
-
-  #stopCause(): VmDeath | null {
-    if (this.#vmm.console.text().includes(PANIC_LINE)) return { kind: "guest_panic" };
-    return this.#guestStopped ? { kind: "guest_stopped" } : null;
+    const death = await this.#autopsy.deathOfSilenced();
+    this.#die(death ?? { kind: error.code === "agent_invalid" ? "agent_invalid" : "agent_lost" });
   }
 
   #die(death: VmDeath): void {

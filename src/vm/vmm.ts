@@ -13,6 +13,7 @@ import { VmError } from "./vm-error.ts";
 
 const CONSOLE_TAIL_BYTES = 16_384;
 const STDERR_TAIL_BYTES = 4096;
+const LAST_WORDS_MS = 1000;
 const KILL_DEADLINE_MS = 5000;
 const SHELL_SIGNAL_BASE = 128;
 
@@ -27,6 +28,9 @@ export interface VmmHandle extends AsyncDisposable {
   readonly qmp: Qmp;
   /** The last of what the guest printed */
   readonly console: Pick<ByteTail, "text">;
+  /** The last of what QEMU said */
+  readonly stderr: Pick<ByteTail, "text">;
+  /** Resolves when it is gone and all it said before has been read */
   readonly ended: Promise<VmmEnd>;
   /** Of QEMU itself */
   readonly pid: number;
@@ -36,12 +40,13 @@ export interface VmmHandle extends AsyncDisposable {
 export class Vmm implements VmmHandle {
   readonly qmp: Qmp;
   readonly console = new ByteTail(CONSOLE_TAIL_BYTES);
+  readonly stderr = new ByteTail(STDERR_TAIL_BYTES);
   readonly ended: Promise<VmmEnd>;
   readonly #child: Subprocess;
   readonly #listeners: UnixSocketListener<undefined>[];
   readonly #cgroup: VmCgroup | null;
-  readonly #stderr = new ByteTail(STDERR_TAIL_BYTES);
-  readonly #sockets = new Set<Socket<undefined>>();
+  /** With what resolves when all that came through it has been read */
+  readonly #sockets = new Map<Socket<undefined>, PromiseWithResolvers<void>>();
   #stderrDone: Promise<void> = Promise.resolve();
   #heldPid: number | null = null;
   #isEnding = false;
@@ -63,7 +68,8 @@ export class Vmm implements VmmHandle {
     const child = this.#spawn(argv);
     this.#child = child;
     this.#stderrDone = this.#collectStderr(child.stderr);
-    this.ended = child.exited.then(() => {
+    this.ended = child.exited.then(async () => {
+      await this.#readToEnd();
       const end = endOf(child.exitCode, child.signalCode);
       this.qmp.end(describeEnd(end));
       return end;
@@ -96,7 +102,7 @@ export class Vmm implements VmmHandle {
 
   /** What we saw of a failure, and the last lines QEMU wrote to stderr, for a person. */
   complaint(seen: Error): string {
-    const said = this.#stderr.text().trim();
+    const said = this.stderr.text().trim();
     return said === "" ? seen.message : `${seen.message}; it said: ${said}`;
   }
 
@@ -135,7 +141,7 @@ export class Vmm implements VmmHandle {
       await this.ended;
     } finally {
       for (const listener of this.#listeners) listener.stop(true);
-      for (const socket of this.#sockets) socket.terminate();
+      for (const socket of this.#sockets.keys()) socket.terminate();
       this.#cgroup?.[Symbol.dispose]();
     }
     await this.#stderrDone;
@@ -168,19 +174,31 @@ export class Vmm implements VmmHandle {
       unix: path,
       socket: {
         open: (socket) => {
-          this.#sockets.add(socket);
+          this.#sockets.set(socket, Promise.withResolvers());
           onOpen?.(socket);
         },
         data: (_, bytes) => onBytes(bytes),
         close: (socket) => {
+          this.#sockets.get(socket)?.resolve();
           this.#sockets.delete(socket);
         },
       },
     });
   }
 
+  /** On a busy machine its end is known before the last of what it said, which is in the kernel's hands by then. */
+  async #readToEnd(): Promise<void> {
+    const closed = [...this.#sockets.values()].map(({ promise }) => promise);
+    try {
+      await within(Promise.all([...closed, this.#stderrDone]), LAST_WORDS_MS, "QEMU's last words");
+    } catch (error) {
+      // Its end does not depend on what it said.
+      if (!(error instanceof DeadlineError)) throw error;
+    }
+  }
+
   async #collectStderr(stream: ReadableStream<Uint8Array>): Promise<void> {
-    for await (const bytes of stream) this.#stderr.push(bytes);
+    for await (const bytes of stream) this.stderr.push(bytes);
   }
 }
 

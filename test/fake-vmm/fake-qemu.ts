@@ -2,6 +2,7 @@
  * A program in place of QEMU: speaks QMP on the VM directory's socket and serves a fake agent there. A run's command
  * tells it what to do. Usage: bun fake-qemu.ts VM_DIRECTORY [OPTIONS as JSON]
  */
+import { writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Socket } from "bun";
 import { AGENT_SOCKET, CONSOLE_SOCKET, QMP_SOCKET } from "../../src/vm/machine-spec.ts";
@@ -32,6 +33,7 @@ if (options.complaint !== undefined) {
   process.exit(1);
 }
 
+const PANIC = "[    1.0] Kernel panic - not syncing: Attempted to kill init!\r\n";
 const qmpHistory: string[] = [];
 const agent = new FakeAgent({
   path: join(vmDir, AGENT_SOCKET),
@@ -104,12 +106,23 @@ const ACTIONS: Record<string, (run: FakeRun, argument: string | undefined) => un
   hang: () => undefined,
   "vmm-exit": (_run, status) => process.exit(Number(status)),
   panic: () => {
-    consoleSocket.write("[    1.0] Kernel panic - not syncing: Attempted to kill init!\n");
-    exitSoon();
+    consoleSocket.write(PANIC);
+    stop("guest-reset");
+  },
+  /** As a program in the guest can */
+  "write-panic": (run) => {
+    consoleSocket.write(PANIC);
+    run.exit();
+  },
+  /** Says more than is kept, with something in it that steers a terminal, and exits at once */
+  complain: () => {
+    consoleSocket.write(PANIC);
+    writeSync(2, `${"x".repeat(5000)}\nfatal: \x1b[`);
+    process.exit(3);
   },
   poweroff: () => {
-    say({ event: "SHUTDOWN", data: { guest: true, reason: "guest-shutdown" } });
-    exitSoon();
+    consoleSocket.write("[    2.0] reboot: Power down\n");
+    stop("guest-shutdown");
   },
   drop: () => agent.dropConnections(),
   garbage: (run) => run.refuse("not a code"),
@@ -127,7 +140,8 @@ function tellHistory(run: FakeRun): void {
   run.exit({ stdout_bytes: text.length, stdout_head_bytes: text.length });
 }
 
-/** Later, so that what was just said gets there. */
-function exitSoon(): void {
+/** The exit comes later, so that what was just said gets there. */
+function stop(reason: string): void {
+  say({ event: "SHUTDOWN", data: { guest: true, reason } });
   setTimeout(() => process.exit(0), 20);
 }

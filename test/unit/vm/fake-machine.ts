@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { Vm, type VmOrigin } from "../../../src/vm/vm.ts";
 import type { VmDeadlines } from "../../../src/vm/vm-deadlines.ts";
-import { Vmm } from "../../../src/vm/vmm.ts";
+import { Vmm, type VmmHandle } from "../../../src/vm/vmm.ts";
 import type { FakeQemuOptions } from "../../fake-vmm/fake-qemu.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
@@ -33,7 +33,7 @@ export class FakeMachine extends TemporaryDirectory {
     return this.vmOf(await this.startVmm(options), takeCheckpoint, deadlines);
   }
 
-  vmOf(vmm: Vmm, takeCheckpoint = NO_CHECKPOINT, deadlines?: VmDeadlines): Vm {
+  vmOf(vmm: VmmHandle, takeCheckpoint = NO_CHECKPOINT, deadlines?: VmDeadlines): Vm {
     return new Vm(vmm, this.vmDir, { agentBuild: "b0", takeCheckpoint }, deadlines);
   }
 }

@@ -7,6 +7,7 @@ import { Activity } from "../../../src/vm/activity.ts";
 import type { Vm } from "../../../src/vm/vm.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
 import type { VmError } from "../../../src/vm/vm-error.ts";
+import { eventually } from "../../support/eventually.ts";
 import { readProcess } from "../../support/processes.ts";
 import { rejection } from "../../support/rejection.ts";
 import { FakeMachine } from "./fake-machine.ts";
@@ -211,10 +212,57 @@ describe("death", () => {
     await running;
   });
 
+  const KILLED: VmDeath = { kind: "vmm_exited", end: { exitCode: null, signal: "SIGKILL" } };
+
   test("of the VMM by a signal names the signal", async () => {
     using machine = new FakeMachine();
     await using vm = await awake(machine);
     process.kill(vm.vmmPid, "SIGKILL");
-    expect(await vm.died).toEqual({ kind: "vmm_exited", end: { exitCode: null, signal: "SIGKILL" } });
+    expect(await vm.died).toEqual(KILLED);
+  });
+
+  test("of a VMM that is known long after its connections have ended is told with its cause", async () => {
+    using machine = new FakeMachine();
+    const vmm = await machine.startVmm();
+    const { qmp, console, stderr, pid } = vmm;
+    const late = {
+      ...{ qmp, console, stderr, pid },
+      ended: vmm.ended.then((end) => Bun.sleep(1500).then(() => end)),
+      [Symbol.asyncDispose]: () => vmm[Symbol.asyncDispose](),
+    };
+    await using vm = machine.vmOf(late);
+    await vm.awaken(NEVER);
+    const running = rejection(vm.startRun(command("hang"), NEVER).ended);
+    process.kill(pid, "SIGKILL");
+    await running;
+    expect(await vm.died).toEqual(KILLED);
+  });
+
+  test.each([
+    ["kill", KILLED],
+    ["poweroff", { kind: "guest_stopped" }],
+  ] as [string, VmDeath][])("by %s is no panic though the guest has written of one", async (text, death) => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    await vm.startRun(command("write-panic"), NEVER).ended;
+    await eventually("the line is there", () => vm.traces().console.includes("Kernel panic"));
+    const running = rejection(vm.startRun(command(text === "kill" ? "hang" : text), NEVER).ended);
+    if (text === "kill") process.kill(vm.vmmPid, "SIGKILL");
+    expect(await vm.died).toEqual(death);
+    await running;
+  });
+
+  test("leaves what QEMU and the guest said last", async () => {
+    using machine = new FakeMachine();
+    await using vm = await awake(machine);
+    const pid = vm.vmmPid;
+    const running = rejection(vm.startRun(command("complain"), NEVER).ended);
+    await vm.died;
+    expect(vm.traces()).toEqual({
+      vmm_pid: pid,
+      vmm_stderr: `${"x".repeat(4083)}\nfatal: \\x1b[`,
+      console: "[    1.0] Kernel panic - not syncing: Attempted to kill init!",
+    });
+    await running;
   });
 });
