@@ -1,5 +1,6 @@
 import { AgentError } from "../guest/agent-error.ts";
 import { VmError } from "../vm/vm-error.ts";
+import { claimReason, withStep } from "./claim-failure.ts";
 import type { Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import type { CallContext } from "./session-service.ts";
@@ -26,11 +27,12 @@ export function forkFailure(error: unknown): SessionError {
   if (error instanceof SessionError) return error;
   if (error instanceof VmError && error.code === "checkpoint_missing")
     return new SessionError("unknown_checkpoint", error.message, error);
-  return new SessionError("fork_failed", `no session could be forked: ${reasonOf(error)}`, error);
+  const what = `no session could be forked: ${reasonOf(error)}`;
+  return new SessionError("fork_failed", withStep(what, error, "Try again"), error);
 }
 
 /** The guest's own words, which an agent's refusal carries, stay out of the sentence. */
 function reasonOf(error: unknown): string {
   if (error instanceof AgentError) return `its agent did not take part (${error.code})`;
-  return error instanceof Error ? error.message : String(error);
+  return claimReason(error);
 }

@@ -1,4 +1,5 @@
 import { Fault } from "../base/fault.ts";
+import type { SessionState } from "./session-state.ts";
 
 export type SessionErrorCode =
   /** The id was never given out by this server */
@@ -55,4 +56,19 @@ export function unknownSession(sessionId: string): SessionError {
     "unknown_session",
     `there is no session '${sessionId}'. Open one with open_session and use the id it returns.`,
   );
+}
+
+export function busy(sessionId: string, state: SessionState): SessionError {
+  return new SessionError(
+    "session_busy",
+    `session ${sessionId} is ${state}. Wait for that call to end, then try again.`,
+  );
+}
+
+export function shuttingDown(): SessionError {
+  return new SessionError("shutting_down", "the server is shutting down. Start it again to go on.");
+}
+
+export function cancelled(error?: unknown): SessionError {
+  return new SessionError("cancelled", "the call was cancelled. Call again to go on.", error);
 }

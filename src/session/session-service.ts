@@ -25,7 +25,7 @@ export interface SessionService extends AsyncDisposable {
   /** Opens a session that goes on from a checkpoint. */
   fork(checkpointId: string, call: CallContext): Promise<OpenedSession>;
   close(sessionId: string): Promise<void>;
-  /** Every session that has not ended, oldest first */
+  /** Every session whose id was given out and that has not ended, oldest first */
   list(): SessionSummary[];
 }
 
@@ -44,7 +44,7 @@ export interface OpenedSession {
 
 export interface SessionSummary {
   sessionId: string;
-  /** "ready", "opening", "resetting" */
+  /** "ready", "resetting" */
   state: string;
   ageMs: number;
   /** 0 while a call or a run is in flight */

@@ -1,13 +1,15 @@
 import type { LogFields, Logger } from "../base/logger.ts";
 import { describeDeath } from "../vm/vm-death.ts";
 import { checkpointSession, forkFailure } from "./checkpoints.ts";
+import { claimReason, openFailure, resetFailure } from "./claim-failure.ts";
 import { explainRefusal } from "./guest-refusal.ts";
 import { IdleReaper } from "./idle-reaper.ts";
 import { type FileExcerpt, type FileRange, readFile } from "./read-file.ts";
 import type { PolledRun, PollRequest, RunRequest, RunResult } from "./run-contract.ts";
 import { diedUnderCall, Session } from "./session.ts";
-import { SessionError, unknownSession } from "./session-error.ts";
-import { newSessionId, shortSessionId } from "./session-id.ts";
+import { busy, cancelled, SessionError, shuttingDown, unknownSession } from "./session-error.ts";
+import { newSessionId } from "./session-id.ts";
+import { evidenceIn, evidenceOf, SessionLog } from "./session-log.ts";
 import type { CallContext, OpenedSession, SessionService, SessionSummary } from "./session-service.ts";
 import { Tombstones } from "./tombstones.ts";
 import type { SessionVm, TakenCheckpoint, VmSource } from "./vm-source.ts";
@@ -29,6 +31,7 @@ export class SessionTable implements SessionService {
   readonly #idleMs: number;
   readonly #callMs: number;
   readonly #log: Logger;
+  readonly #events: SessionLog;
   readonly #sessions = new Map<string, Session>();
   readonly #tombstones = new Tombstones();
   readonly #reaper: IdleReaper;
@@ -43,22 +46,19 @@ export class SessionTable implements SessionService {
     this.#idleMs = idleMs;
     this.#callMs = callMs;
     this.#log = log;
+    this.#events = new SessionLog(log);
     this.#reaper = new IdleReaper(
       idleMs,
       () => this.#sessions.values(),
       (session, reason) => {
         session.become("closing");
-        void this.#end(session, "closed", reason);
+        void this.#end(session, reason);
       },
     );
   }
 
   async open(call: CallContext): Promise<OpenedSession> {
-    return await this.#openOn(
-      () => this.#source.claim(call),
-      call,
-      (error) => this.#claimFailure("open_failed", "no session could be opened", error),
-    );
+    return await this.#openOn(() => this.#source.claim(call), call, openFailure);
   }
 
   async fork(checkpointId: string, call: CallContext): Promise<OpenedSession> {
@@ -82,21 +82,36 @@ export class SessionTable implements SessionService {
       vm = await this.#claim(claim);
     } catch (error) {
       this.#forget(session);
-      this.#note(session, "open_failed", { cause: (error as Error).message });
-      if (call.signal.aborted) throw cancelled(error);
-      throw this.#closing ? shuttingDown() : explain(error);
+      throw this.#unopened(session, error, call, explain);
     }
     session.install(vm);
     if (call.signal.aborted || !session.become("ready")) {
       // Nobody would learn its id.
       session.become("closing");
-      await this.#end(session, "closed", "its open was cancelled");
+      await this.#end(session, "its open was cancelled");
       throw this.#closing ? shuttingDown() : cancelled();
     }
     this.#watch(session, vm);
-    this.#note(session, "opened");
+    this.#events.note(session, "opened");
     this.#reaper.start();
     return { sessionId: session.id };
+  }
+
+  /** The log says what the caller is told. */
+  #unopened(
+    session: Session,
+    error: unknown,
+    call: CallContext,
+    explain: (error: unknown) => SessionError,
+  ): SessionError {
+    if (!call.signal.aborted && !this.#closing) {
+      const told = explain(error);
+      this.#events.warn(session, "open_failed", told.message, evidenceIn(error));
+      return told;
+    }
+    const told = call.signal.aborted ? cancelled(error) : shuttingDown();
+    this.#events.note(session, "open_failed", told.message);
+    return told;
   }
 
   async run(sessionId: string, request: RunRequest, call: CallContext): Promise<RunResult | PolledRun> {
@@ -131,7 +146,7 @@ export class SessionTable implements SessionService {
   async reset(sessionId: string, call: CallContext): Promise<void> {
     const session = this.#find(sessionId);
     if (call.signal.aborted) throw cancelled();
-    if (!session.become("resetting")) throw busy(session);
+    if (!session.become("resetting")) throw busy(session.id, session.state);
     const reason = new SessionError(
       "session_died",
       `session ${sessionId} was reset during this call, and its files are gone. Run the command again.`,
@@ -144,18 +159,17 @@ export class SessionTable implements SessionService {
       session.install(vm);
       if (session.become("ready")) {
         this.#watch(session, vm);
-        this.#note(session, "reset");
+        this.#events.note(session, "reset");
       } else {
         await this.#dispose(session.surrender(diedUnderCall(sessionId, "it was closed")));
         throw this.#unfound(sessionId);
       }
     } catch (error) {
-      if (session.become("dead")) await this.#end(session, "dead", "its reset failed");
-      throw this.#claimFailure(
-        "reset_failed",
-        `session ${sessionId} could not be reset and is closed`,
-        error,
-      );
+      if (session.become("dead"))
+        await this.#end(session, `its reset failed: ${claimReason(error)}`, evidenceIn(error));
+      throw this.#closing && !(error instanceof SessionError)
+        ? shuttingDown()
+        : resetFailure(sessionId, error);
     } finally {
       await disposed;
     }
@@ -163,13 +177,16 @@ export class SessionTable implements SessionService {
 
   async close(sessionId: string): Promise<void> {
     const session = this.#find(sessionId);
-    if (!session.become("closing")) throw busy(session);
-    await this.#end(session, "closed", "it was closed");
+    if (!session.become("closing")) throw busy(session.id, session.state);
+    await this.#end(session, "it was closed");
   }
 
+  /** Without those that are still being opened: nobody knows their ids, and no call takes them. */
   list(): SessionSummary[] {
     const now = performance.now();
-    return [...this.#sessions.values()].map((session) => session.summary(now, this.#idleMs));
+    return [...this.#sessions.values()]
+      .filter((session) => session.state !== "opening")
+      .map((session) => session.summary(now, this.#idleMs));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -177,7 +194,7 @@ export class SessionTable implements SessionService {
     this.#reaper.stop();
     for (const session of this.#sessions.values()) {
       session.become("closing");
-      void this.#end(session, "closed", "the server shut down");
+      void this.#end(session, "the server shut down");
     }
     await Promise.all([this.#source[Symbol.asyncDispose](), Promise.allSettled(this.#claims)]);
     await Promise.all(this.#disposals);
@@ -199,9 +216,8 @@ export class SessionTable implements SessionService {
   }
 
   #register(): Session {
-    const session = new Session(newSessionId(), this.#callMs, (from, to) =>
-      this.#log.debug({ session: shortSessionId(session.id), from, to }, "session state"),
-    );
+    const id = newSessionId();
+    const session = new Session(id, this.#callMs, (from, to) => this.#events.state(id, from, to));
     this.#sessions.set(session.id, session);
     return session;
   }
@@ -226,22 +242,21 @@ export class SessionTable implements SessionService {
   #watch(session: Session, vm: SessionVm): void {
     void vm.died.then((death) => {
       if (!session.holds(vm) || !session.become("dead")) return;
-      void this.#end(session, "dead", describeDeath(death));
+      void this.#end(session, describeDeath(death), evidenceOf(session, vm.traces()));
     });
   }
 
-  /** The session is out of the table before its machine is gone, and its id answers with the cause. */
-  async #end(session: Session, state: "closed" | "dead", cause: string): Promise<void> {
+  /**
+   * The session is out of the table before its machine is gone, and its id answers with the cause. `evidence` is of an
+   * end that nobody asked for.
+   */
+  async #end(session: Session, cause: string, evidence: LogFields | null = null): Promise<void> {
     this.#tombstones.bury(session.id, cause);
     this.#forget(session);
-    this.#note(session, "ended", { cause });
+    if (evidence) this.#events.warn(session, "ended", cause, evidence);
+    else this.#events.note(session, "ended", cause);
     await this.#dispose(session.surrender(diedUnderCall(session.id, cause)));
-    if (state === "closed") session.become("closed");
-  }
-
-  /** One line per event of a session's life. Ids are keys, so logs have only their start. */
-  #note(session: Session, event: "opened" | "open_failed" | "reset" | "ended", detail: LogFields = {}): void {
-    this.#log.info({ event, session: shortSessionId(session.id), ...detail }, `session ${event}`);
+    session.become("closed");
   }
 
   #forget(session: Session): void {
@@ -256,29 +271,4 @@ export class SessionTable implements SessionService {
     this.#disposals.add(disposal);
     return disposal;
   }
-
-  #claimFailure(code: "open_failed" | "reset_failed", what: string, error: unknown): SessionError {
-    if (error instanceof SessionError) return error;
-    if (this.#closing) return shuttingDown();
-    return new SessionError(
-      code,
-      `${what}: ${error instanceof Error ? error.message : String(error)}`,
-      error,
-    );
-  }
-}
-
-function busy(session: Session): SessionError {
-  return new SessionError(
-    "session_busy",
-    `session ${session.id} is ${session.state}. Wait for that call to end, then try again.`,
-  );
-}
-
-function shuttingDown(): SessionError {
-  return new SessionError("shutting_down", "the server is shutting down. Start it again to go on.");
-}
-
-function cancelled(error?: unknown): SessionError {
-  return new SessionError("cancelled", "the call was cancelled. Call again to go on.", error);
 }

@@ -1,14 +1,14 @@
 import { within } from "../base/wait.ts";
 import { AgentError } from "../guest/agent-error.ts";
 import { describeDeath } from "../vm/vm-death.ts";
-import { SessionError } from "./session-error.ts";
+import { busy, SessionError } from "./session-error.ts";
 import { SessionRuns } from "./session-runs.ts";
 import type { SessionSummary } from "./session-service.ts";
 import { canBecome, type SessionState } from "./session-state.ts";
 import type { SessionVm } from "./vm-source.ts";
 
-/** A lost agent is explained by its VM's death, which is known at most this much later. */
-const DEATH_CAUSE_MS = 2000;
+/** A lost agent is explained by its VM's death, which on a busy machine is known much later. */
+const DEATH_CAUSE_MS = 30_000;
 
 /** One client's hold on one machine: its state, its calls in flight, and why it ended. */
 export class Session {
@@ -96,10 +96,7 @@ export class Session {
 
   #usable(): SessionVm {
     if (this.#state === "ready" && this.#vm) return this.#vm;
-    throw new SessionError(
-      "session_busy",
-      `session ${this.id} is ${this.#state}. Wait for that call to end, then try again.`,
-    );
+    throw busy(this.id, this.#state);
   }
 
   async #explain(error: unknown, vm: SessionVm, tenure: AbortSignal, signal: AbortSignal): Promise<unknown> {

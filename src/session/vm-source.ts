@@ -1,6 +1,7 @@
 import type { RunCommand, RunHandle } from "../guest/run-handle.ts";
 import type { FileContent, GetRange } from "../guest/transfer-file.ts";
 import type { VmDeath } from "../vm/vm-death.ts";
+import type { VmTraces } from "../vm/vm-traces.ts";
 
 export interface TakenCheckpoint {
   checkpointId: string;
@@ -14,6 +15,8 @@ export interface TakenCheckpoint {
 export interface SessionVm extends AsyncDisposable {
   /** Settles with the first cause of death; never for a VM that was disposed of alive */
   readonly died: Promise<VmDeath>;
+  /** What its end left to see, once it died */
+  traces(): VmTraces;
   /** Throws when there is no agent to ask. An aborted signal kills the run. */
   startRun(command: RunCommand, signal: AbortSignal): RunHandle;
   checkpoint(signal: AbortSignal): Promise<TakenCheckpoint>;

@@ -33,6 +33,14 @@ describeWithVms("a session that ends says why", () => {
     }
   }
 
+  /** The line about it on the server's stderr */
+  function endOf(session: TestSession): Record<string, unknown> | undefined {
+    const lines = server.client.stderr.split("\n").filter((line) => line.startsWith("{"));
+    return lines
+      .map((line) => JSON.parse(line))
+      .find((line) => line.event === "ended" && session.id.startsWith(line.session));
+  }
+
   /** Starts a long run and resolves once it is under way; the answer comes when it ends. */
   async function startRun(session: TestSession): Promise<Promise<ToolAnswer>[]> {
     const answer = session.call("run", { command: "touch started; sleep 600", timeout_s: 600 });
@@ -53,6 +61,18 @@ describeWithVms("a session that ends says why", () => {
     const session = await server.open();
     const answer = await session.call("run", { command: "echo c > /proc/sysrq-trigger", timeout_s: 60 });
     await expectEnd(session, answer, "its guest kernel panicked");
+    await eventually("the server says so to a maintainer", 20_000, () => endOf(session) !== undefined);
+    expect(endOf(session)).toMatchObject({ cause: "its guest kernel panicked", runs: 1 });
+    expect(endOf(session)!["console"]).toContain("Kernel panic - not syncing: sysrq triggered crash");
+  });
+
+  test("when its VMM is killed, also after a program in it wrote of a panic", async () => {
+    await using lonely = await TestServer.start({ IGN_MCP_POOL: "0" });
+    const session = await lonely.open();
+    const [answer] = await startRun(session);
+    await session.output("echo 'Kernel panic - not syncing: not at all' > /dev/console");
+    process.kill(lonely.vmms()[0]!.pid, "SIGKILL");
+    await expectEnd(session, await answer!, "its VMM was killed (SIGKILL)");
   });
 
   test.each([

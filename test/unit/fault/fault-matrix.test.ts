@@ -36,6 +36,7 @@ describe("a clone that comes up with", () => {
       const error = await rejection<SessionError>(faulty.open());
       expect(error.code).toBe("open_failed");
       expect(error.message).toContain(says);
+      expect(error.message).toContain(". Try again; if that fails too, ignition-mcp doctor");
       expect(faulty.source.vmms()).toEqual([]);
       await faulty.expectFreeSlot();
     },
@@ -50,9 +51,11 @@ describe("a clone that comes up with", () => {
       const error = await rejection<SessionError>(faulty.table.reset(sessionId, CALL));
       expect(error.code).toBe("reset_failed");
       expect(error.message).toContain(says);
+      expect(error.message).toContain(". Open a new one with open_session; if that fails too,");
       const later = await rejection<SessionError>(faulty.table.run(sessionId, runRequest("echo x"), CALL));
       expect(later).toMatchObject({ code: "dead_session" });
-      expect(later.message).toContain("its reset failed");
+      expect(later.message).toContain("its reset failed: ");
+      expect(later.message).toContain(says);
       expect(faulty.source.vmms()).toEqual([]);
       await faulty.expectFreeSlot();
     },

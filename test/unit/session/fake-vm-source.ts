@@ -5,6 +5,7 @@ import type { RunCommand, RunHandle } from "../../../src/guest/run-handle.ts";
 import type { FileContent, GetRange } from "../../../src/guest/transfer-file.ts";
 import type { SessionVm, TakenCheckpoint, VmSource } from "../../../src/session/vm-source.ts";
 import type { VmDeath } from "../../../src/vm/vm-death.ts";
+import { vmTraces } from "../../../src/vm/vm-traces.ts";
 import { SUCCESS } from "../../fake-vmm/fake-run.ts";
 
 /** How a run ended, with its output as text */
@@ -92,6 +93,10 @@ export class FakeVm implements SessionVm {
 
   get died(): Promise<VmDeath> {
     return this.#death.promise;
+  }
+
+  traces() {
+    return vmTraces(4711, "QEMU's words", "the guest's");
   }
 
   die(death: VmDeath = { kind: "guest_panic" }): void {

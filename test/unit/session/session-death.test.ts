@@ -111,11 +111,11 @@ describe("reset", () => {
     const error = await rejection<SessionError>(table.reset(sessionId, CALL));
     expect(error.code).toBe("reset_failed");
     expect(error.message).toContain(
-      `session ${sessionId} could not be reset and is closed: QEMU did not start`,
+      `session ${sessionId} could not be reset and is closed: QEMU did not start. Open a new one with open_session; if`,
     );
     expect(vm.isDisposed).toBe(true);
     const later = await rejection<SessionError>(table.run(sessionId, runRequest("x"), CALL));
-    expect(later.message).toContain("has ended: its reset failed");
+    expect(later.message).toContain("has ended: its reset failed: QEMU did not start. Open a new one");
     source.failure = null;
     await table.open(CALL);
   });

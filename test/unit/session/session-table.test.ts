@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { AgentError } from "../../../src/guest/agent-error.ts";
 import type { SessionError } from "../../../src/session/session-error.ts";
+import { VmError } from "../../../src/vm/vm-error.ts";
 import { rejection } from "../../support/rejection.ts";
 import { commandEnd, type FakeVmSource } from "./fake-vm-source.ts";
 import { CALL, openTable, runRequest } from "./open-table.ts";
@@ -137,9 +138,20 @@ describe("the cap", () => {
 });
 
 describe("an open", () => {
+  test("under way is in no list, since no call takes its id", async () => {
+    const { table, source } = openTable();
+    const gate = Promise.withResolvers<void>();
+    source.gate = gate.promise;
+    const opening = table.open(CALL);
+    expect(table.list()).toEqual([]);
+    gate.resolve();
+    const { sessionId } = await opening;
+    expect(table.list().map((session) => session.sessionId)).toEqual([sessionId]);
+  });
+
   test("that fails says why and leaves nothing", async () => {
     const { table, source } = openTable();
-    source.failure = new Error("base 'x' is damaged. Rebuild it");
+    source.failure = new VmError("base_damaged", "base 'x' is damaged. Rebuild it");
     const error = await rejection<SessionError>(table.open(CALL));
     expect(error).toMatchObject({ code: "open_failed", cause: source.failure });
     expect(error.message).toBe("no session could be opened: base 'x' is damaged. Rebuild it");

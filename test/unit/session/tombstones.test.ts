@@ -16,3 +16,9 @@ test("only so many are kept, and the oldest goes first", () => {
   expect(tombstones.causeOf("ses_6")).toBe("it was closed");
   expect(tombstones.causeOf("ses_1029")).toBe("it was closed");
 });
+
+test("a cause that quotes too much is cut", () => {
+  const tombstones = new Tombstones();
+  tombstones.bury("ses_a", "x".repeat(1001));
+  expect(tombstones.causeOf("ses_a")).toBe(`${"x".repeat(1000)}…`);
+});
