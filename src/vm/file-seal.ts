@@ -1,6 +1,12 @@
-import { open, readFile, stat } from "node:fs/promises";
+import { type FileHandle, open, readFile, stat } from "node:fs/promises";
 import { writeFileAtomically } from "../base/atomic-file.ts";
 import { sha256OfFile } from "../base/file-hash.ts";
+import { within } from "../base/wait.ts";
+
+/** Beyond it the disk is not slow, it is stuck. */
+const SYNC_DEADLINE_MS = 600_000;
+
+type SyncedFile = Pick<FileHandle, "sync" | "truncate" | "close">;
 
 export interface SealedFile {
   path: string;
@@ -44,14 +50,25 @@ export async function sealFiles(files: SealedFile[], sealPath: string): Promise<
   await keepSeals(sealPath, seals);
 }
 
-/** Makes a new file's content last, and tells its size and hash. */
+/**
+ * Makes a new file's content last, and tells its size and hash. An aborted one is emptied, which spares the disk the rest,
+ * and not waited for: the sync of hundreds of MiB takes what the disk takes.
+ */
 export async function describeFile(
   path: string,
   signal?: AbortSignal,
+  openFile: (path: string, flags: string) => Promise<SyncedFile> = open,
 ): Promise<{ bytes: number; sha256: string }> {
-  await using file = await open(path, "r+");
-  await file.sync();
-  return { bytes: (await file.stat()).size, sha256: await sha256OfFile(path, signal) };
+  const file = await openFile(path, "r+");
+  const synced = file.sync().finally(() => file.close());
+  try {
+    await within(synced, SYNC_DEADLINE_MS, `the disk to take ${path}`, signal);
+  } catch (error) {
+    // Whoever gave it up removes it.
+    file.truncate(0).catch(() => undefined);
+    throw error;
+  }
+  return { bytes: (await stat(path)).size, sha256: await sha256OfFile(path, signal) };
 }
 
 async function fileMark({ path, sha256 }: SealedFile): Promise<string | null> {

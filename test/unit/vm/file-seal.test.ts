@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
-import { findDamage, type SealedFile } from "../../../src/vm/file-seal.ts";
+import { open } from "node:fs/promises";
+import { describeFile, findDamage, type SealedFile } from "../../../src/vm/file-seal.ts";
 import { eventually } from "../../support/eventually.ts";
 import { rejection } from "../../support/rejection.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -114,5 +115,38 @@ describe("damage", () => {
     mkdirSync(sealed.join("sub"));
     expect(await findDamage([wrong], sealed.join("sub", "seal"))).toBe(wrong);
     expect(() => readFileSync(sealed.join("sub", "seal"))).toThrow("ENOENT");
+  });
+});
+
+describe("the description of a new file", () => {
+  test("is its size and hash", async () => {
+    using sealed = new Sealed();
+    const [{ path, bytes, sha256 }] = sealed.files as [SealedFile];
+    expect(await describeFile(path)).toEqual({ bytes, sha256 });
+  });
+
+  test("does not wait for the disk when it is given up, and leaves it nothing to do", async () => {
+    using sealed = new Sealed();
+    const { path } = sealed.files[0]!;
+    const syncing = Promise.withResolvers<void>();
+    const disk = Promise.withResolvers<void>();
+    const opened = await open(path, "r+");
+    const closed = Promise.withResolvers<void>();
+    const slow = {
+      sync: () => {
+        syncing.resolve();
+        return disk.promise;
+      },
+      truncate: () => opened.truncate(0),
+      close: () => opened.close().finally(closed.resolve),
+    };
+    const caller = new AbortController();
+    const description = rejection(describeFile(path, caller.signal, async () => slow));
+    await syncing.promise;
+    caller.abort(new Error("given up"));
+    expect((await description).message).toBe("given up");
+    await eventually("it is empty", () => statSync(path).size === 0);
+    disk.resolve();
+    await closed.promise;
   });
 });
