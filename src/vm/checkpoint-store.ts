@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory } from "../base/atomic-file.ts";
+import { acquireLock } from "../base/owned-lock.ts";
 import { identityOf, isAlive } from "../base/process-identity.ts";
 import { randomId } from "../base/random-id.ts";
 import { type BaseFiles, baseFilesIn } from "./base-store.ts";
@@ -36,17 +37,19 @@ export class CheckpointDraft implements AsyncDisposable {
   }
 
   /** Rejects with `checkpoint_cap` when the store is full. Removes what dead servers left unfinished. */
-  static async create(snapshotsDir: string): Promise<CheckpointDraft> {
+  static async create(snapshotsDir: string, signal: AbortSignal): Promise<CheckpointDraft> {
+    // Of two at once, one takes the last room and the other is refused.
+    await using _turn = await acquireLock(join(snapshotsDir, ".checkpoints.lock"), signal);
+    if ((await countCheckpoints(snapshotsDir)) >= MAX_CHECKPOINTS) {
+      throw new VmError(
+        "checkpoint_cap",
+        `the store holds ${MAX_CHECKPOINTS} checkpoints, and takes no more. Remove one: ignition-mcp base rm <checkpoint_id>; list them: ignition-mcp base ls`,
+      );
+    }
     const draft = new CheckpointDraft(snapshotsDir);
     // A session's memory is for nobody else to read.
     await mkdir(draft.files.dir, { mode: 0o700 });
-    // Counted with its own directory in place, so that two at once cannot both take the last room.
-    if ((await countCheckpoints(snapshotsDir)) <= MAX_CHECKPOINTS) return draft;
-    await draft[Symbol.asyncDispose]();
-    throw new VmError(
-      "checkpoint_cap",
-      `the store holds ${MAX_CHECKPOINTS} checkpoints, and takes no more. Remove one: ignition-mcp base rm <checkpoint_id>; list them: ignition-mcp base ls`,
-    );
+    return draft;
   }
 
   /** Where its files are from now on. */

@@ -22,7 +22,7 @@ export async function takeCheckpoint(
   signal: AbortSignal,
 ): Promise<Checkpoint> {
   signal.throwIfAborted();
-  await using draft = await CheckpointDraft.create(dirname(base.paths.dir));
+  await using draft = await CheckpointDraft.create(dirname(base.paths.dir), signal);
   const capture = await captureMachine(base, machine, draft.files, signal);
   const manifest = checkpointManifest(draft.id, base, capture.files);
   await writeFileAtomically(draft.files.manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);

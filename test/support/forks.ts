@@ -38,9 +38,10 @@ export class ForkingHome implements AsyncDisposable {
     return removeBase({ storePath: this.store.path }, id);
   }
 
-  /** Everything in the store's directory of bases, drafts included */
+  /** Everything in the store's directory of bases, drafts included, but for the lock while one is begun */
   snapshots(): string[] {
-    return readdirSync(join(this.store.path, "snapshots")).sort();
+    const names = readdirSync(join(this.store.path, "snapshots"));
+    return names.filter((name) => !name.startsWith(".checkpoints.lock")).sort();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
