@@ -8,6 +8,7 @@ const RETRYABLE: ReadonlySet<string> = new Set<SessionErrorCode>([
   "session_busy",
   "open_failed",
   "stdin_full",
+  "too_many_runs",
   "fork_failed",
   "checkpoint_failed",
   "cancelled",

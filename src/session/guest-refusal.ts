@@ -17,6 +17,11 @@ const WHAT: Readonly<Record<string, { code: SessionErrorCode; sentence: (subject
     sentence: (path) =>
       `'${path}' cannot be a file in the session: a part of it is not a directory, or is too long.`,
   },
+  too_many_runs: {
+    code: "too_many_runs",
+    sentence: () =>
+      "64 runs go on in the session, or processes of 512 that ended. Wait for one to end, or end one: poll with its run_id and signal KILL.",
+  },
   no_space: {
     code: "no_space",
     sentence: (path) =>

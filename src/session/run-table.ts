@@ -3,19 +3,22 @@ import { newRunId } from "./session-id.ts";
 import type { SessionRun } from "./session-run.ts";
 import { Tombstones } from "./tombstones.ts";
 
-const MAX_FINISHED = 64;
-const MAX_FINISHED_BYTES = 16_777_216;
+/** Some hundred bytes each; it takes a client hours to get there */
+const MAX_ENDED = 4096;
+const MAX_WITH_OUTPUT = 64;
+const MAX_OUTPUT_BYTES = 16_777_216;
 
 /** The runs of one session that somebody may still ask about. */
 export class RunTable {
   readonly #runs = new Map<string, SessionRun>();
   readonly #gone = new Tombstones();
 
-  /** Gives the run an id, and makes room for it by forgetting the oldest that have ended. */
+  /** Gives the run an id. */
   keep(run: SessionRun): string {
     const id = newRunId();
     this.#runs.set(id, run);
-    this.#forgetOldest();
+    const makeRoom = () => this.#makeRoom();
+    run.outcome.then(makeRoom, makeRoom);
     return id;
   }
 
@@ -37,14 +40,19 @@ export class RunTable {
     this.#runs.clear();
   }
 
-  #forgetOldest(): void {
-    const finished = [...this.#runs].filter(([, run]) => !run.isUnderWay);
-    let sizeBytes = finished.reduce((sum, [, run]) => sum + run.sizeBytes, 0);
-    while (finished.length > MAX_FINISHED || (sizeBytes > MAX_FINISHED_BYTES && finished.length > 1)) {
-      const [id, run] = finished.shift()!;
+  /** The oldest lose what is here of their output, and only after thousands themselves. */
+  #makeRoom(): void {
+    const ended = [...this.#runs].filter(([, run]) => !run.isUnderWay);
+    const withOutput = ended.map(([, run]) => run).filter((run) => run.hasOutput);
+    let sizeBytes = withOutput.reduce((sum, run) => sum + run.sizeBytes, 0);
+    while (withOutput.length > MAX_WITH_OUTPUT || sizeBytes > MAX_OUTPUT_BYTES) {
+      const run = withOutput.shift()!;
       sizeBytes -= run.sizeBytes;
+      run.forgetOutput();
+    }
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) {
       this.#runs.delete(id);
-      this.#gone.bury(id, "it had ended, and newer ones took its place");
+      this.#gone.bury(id, `it had ended, and ${MAX_ENDED} newer ones after it`);
     }
   }
 }

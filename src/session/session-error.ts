@@ -33,6 +33,8 @@ export type SessionErrorCode =
   | "bad_range"
   /** The file could not be read in the guest */
   | "read_failed"
+  /** The session takes no more runs at once */
+  | "too_many_runs"
   /** The command could not be started in the guest */
   | "run_failed"
   | "write_failed"

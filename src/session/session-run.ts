@@ -8,20 +8,33 @@ export interface NextChange extends Disposable {
   wait(longestMs: number, signal?: AbortSignal): Promise<void>;
 }
 
+const NOTHING = { head: new Uint8Array(0), tail: new Uint8Array(0) };
+
+/** What is asked of a run besides its end */
+type LiveRun = Omit<RunHandle, "ended">;
+
+/** Of a run that has ended, in place of what holds its output */
+const FORGOTTEN: LiveRun = {
+  latestReport: null,
+  input: null,
+  heads: () => ({ stdout: NOTHING.head, stderr: NOTHING.head }),
+  kill: () => undefined,
+  onChange: () => () => undefined,
+};
+
 /** A run that may outlive the call that started it: its end is kept until somebody asks. */
 export class SessionRun {
-  readonly handle: RunHandle;
-  /** As the handle's end, with errors for the caller */
-  readonly outcome: Promise<CommandEnd>;
   /** Aborted, it kills everything the run started; `outcome` rejects `cancelled` once that is gone */
   readonly stop: AbortController;
   readonly #wakers = new Set<() => void>();
+  #handle: LiveRun;
+  #outcome: Promise<CommandEnd>;
   #end: CommandEnd | null = null;
   #hasSettled = false;
 
-  constructor(handle: RunHandle, outcome: Promise<CommandEnd>, stop: AbortController) {
-    this.handle = handle;
-    this.outcome = outcome;
+  constructor(handle: LiveRun, outcome: Promise<CommandEnd>, stop: AbortController) {
+    this.#handle = handle;
+    this.#outcome = outcome;
     this.stop = stop;
     const settle = () => {
       this.#hasSettled = true;
@@ -31,6 +44,15 @@ export class SessionRun {
       this.#end = end;
       settle();
     }, settle);
+  }
+
+  get handle(): LiveRun {
+    return this.#handle;
+  }
+
+  /** As the handle's end, with errors for the caller */
+  get outcome(): Promise<CommandEnd> {
+    return this.#outcome;
   }
 
   get isUnderWay(): boolean {
@@ -44,6 +66,20 @@ export class SessionRun {
   /** Null while it runs, and when it failed: then `outcome` says how. */
   get end(): CommandEnd | null {
     return this.#end;
+  }
+
+  /** False once it was forgotten */
+  get hasOutput(): boolean {
+    return this.#handle !== FORGOTTEN;
+  }
+
+  /** Lets go of the output of a run that has ended; its files in the guest may still have it. */
+  forgetOutput(): void {
+    this.#handle = FORGOTTEN;
+    if (!this.#end) return;
+    const { exit, stdout, stderr } = this.#end;
+    this.#end = { exit, stdout: { ...stdout, ...NOTHING }, stderr: { ...stderr, ...NOTHING } };
+    this.#outcome = Promise.resolve(this.#end);
   }
 
   /** Memory the output of its end takes, in `bytes` */

@@ -158,11 +158,12 @@ function stopWith(signal: AbortSignal, stop: AbortController): Disposable {
 
 /** The caller's input and signal, in that order. */
 function act({ handle }: SessionRun, runId: string, { stdin, endsInput, signal }: PollRequest): void {
-  if (stdin !== null) {
-    if (!handle.input || handle.input.isEnded) {
-      const next = "Start a run with background: true to give it input later.";
-      throw new SessionError("stdin_closed", `run ${runId} takes no input: its stdin is closed. ${next}`);
-    }
+  // To end once more what has ended is no mistake.
+  if ((stdin !== null && handle.input?.isEnded !== false) || (endsInput && !handle.input)) {
+    const next = "Start a run with background: true to give it input later.";
+    throw new SessionError("stdin_closed", `run ${runId} takes no input: its stdin is closed. ${next}`);
+  }
+  if (stdin !== null && handle.input) {
     if (handle.input.unsentBytes + stdin.byteLength > MAX_UNSENT_INPUT_BYTES) {
       const waiting = `${handle.input.unsentBytes} bytes of input wait for run ${runId}, which does not read them.`;
       throw new SessionError("stdin_full", `${waiting} Poll without stdin until it does.`);
@@ -211,7 +212,10 @@ function isUnread({ totalBytes, hasEnded }: OutputSource, offset: number): boole
   return totalBytes - offset >= (hasEnded ? 1 : LONGEST_CHARACTER_BYTES);
 }
 
-function quoteLastLine(handle: RunHandle, { quote }: CallContext): () => void {
+function quoteLastLine(
+  handle: Pick<RunHandle, "onChange" | "latestReport">,
+  { quote }: CallContext,
+): () => void {
   if (!quote) return () => undefined;
   return handle.onChange(() => {
     const line = handle.latestReport?.last_line;

@@ -24,6 +24,7 @@ test("only what may go better next time is retryable", () => {
     describeFailure(new SessionError(code, "x"), log).retryable;
   expect(retryable("session_cap")).toBe(true);
   expect(retryable("session_busy")).toBe(true);
+  expect(retryable("too_many_runs")).toBe(true);
   expect(retryable("unknown_session")).toBe(false);
   expect(retryable("no_space")).toBe(false);
   expect(describeFailure(new ArgumentError("bad_argument", "x"), log).retryable).toBe(false);

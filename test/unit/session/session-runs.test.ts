@@ -217,16 +217,61 @@ describe("a run in the background", () => {
     expect(error.code).toBe("bad_cursor");
   });
 
-  test("is remembered until 64 newer ones have ended", async () => {
+  test("takes no end of an input it never had", async () => {
+    const session = await opened(5);
+    const running = session.table.run(session.sessionId, runRequest("x", LONG), CALL);
+    const { runId } = (await running) as PolledRun;
+    const error = await rejection<SessionError>(poll(session, runId, { endsInput: true }));
+    expect(error.code).toBe("stdin_closed");
+  });
+
+  test("keeps its end when newer ones take the place of its output, which its file still has", async () => {
     const session = await opened();
     const first = await inBackground(session);
-    first.run.end.resolve(commandEnd());
+    const { files } = session.vm;
+    files.set("/run/out", new TextEncoder().encode("whole"));
+    const { stdout, ...rest } = commandEnd({ exit_code: 7 }, "whole");
+    first.run.end.resolve({ ...rest, stdout: { ...stdout, path: "/run/out", isPathWhole: true } });
     for (let count = 0; count < 65; count++) {
       const { runId, run } = await inBackground(session);
       run.end.resolve(commandEnd());
       await poll(session, runId, { waitMs: 1000 });
     }
+    expect(await poll(session, first.runId)).toMatchObject({ stdout: "whole", end: { exitCode: 7 } });
+    expect(await session.table.awaitRun(session.sessionId, first.runId, CALL)).toMatchObject({
+      stdout: "\n[... 5 bytes omitted; all of it is in /run/out ...]\n",
+      stdoutPath: "/run/out",
+      exitCode: 7,
+    });
+    files.clear();
+    expect(await poll(session, first.runId)).toMatchObject({
+      stdout: "\n[... 5 bytes were not kept for want of room in the session ...]\n",
+      end: { exitCode: 7 },
+    });
+  });
+
+  test("keeps its end when those that end after it print more than is kept", async () => {
+    const session = await opened();
+    const runs: Awaited<ReturnType<typeof inBackground>>[] = [];
+    for (let count = 0; count < 9; count++) runs.push(await inBackground(session));
+    const mebibyte = "x".repeat(1_048_576);
+    for (const { run } of runs) run.end.resolve(commandEnd({ exit_code: 7 }, mebibyte, mebibyte));
+    await Bun.sleep(0);
+    const [first, second] = runs as [(typeof runs)[0], (typeof runs)[0]];
+    const polled = await poll(session, first.runId);
+    expect(polled).toMatchObject({ end: { exitCode: 7 }, stdoutBytes: 1_048_576 });
+    expect(polled.stdout).toContain("1048576 bytes were not kept");
+    expect((await poll(session, second.runId)).stdout).toStartWith("xxx");
+  });
+
+  test("is forgotten when thousands have ended after it", async () => {
+    const session = await opened();
+    const first = await inBackground(session);
+    first.run.end.resolve(commandEnd());
+    for (let count = 0; count < 4096; count++) (await inBackground(session)).run.end.resolve(commandEnd());
+    await Bun.sleep(0);
     const error = await rejection<SessionError>(poll(session, first.runId));
-    expect(error.message).toContain("newer ones took its place");
+    expect(error.code).toBe("dead_run");
+    expect(error.message).toContain("it had ended, and 4096 newer ones after it");
   });
 });
