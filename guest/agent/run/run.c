@@ -168,6 +168,13 @@ static void receive_command(struct run *run, const struct frame *frame) {
         run_fail(run, code, errno, message);
 }
 
+// What the shell left behind: whoever sends this does not know yet that the shell ended.
+static void kill_rest(struct run *run) {
+    kill_all(run);
+    run->background = 0;
+    conclude(run);
+}
+
 static void receive_kill(struct run *run, int signal_number) {
     if (run->state == RUN_RECEIVING) {
         run_fail(run, "cancelled", 0, "cancelled before the command was complete");
@@ -177,6 +184,8 @@ static void receive_kill(struct run *run, int signal_number) {
             kill_all(run);
         else
             cgroup_signal(&run->cgroup, signal_number);
+    } else if (signal_number == SIGKILL) {
+        kill_rest(run);
     }
 }
 
