@@ -1,4 +1,5 @@
 import type { LogFields, Logger } from "../base/logger.ts";
+import { Places } from "../base/places.ts";
 import { Channel } from "./channel.ts";
 import { decide, type Grounds, refuseUnresolved } from "./decide.ts";
 import { type Destination, textOf } from "./destination.ts";
@@ -8,7 +9,6 @@ import { EgressError, type RefusalReason } from "./egress-error.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 import { type Cidr, type IpAddress, parseIp } from "./ip-address.ts";
 import { ownNetworks } from "./own-networks.ts";
-import { Places } from "./places.ts";
 import { ReadRoom } from "./read-room.ts";
 import { nameResolver, type ResolveName } from "./resolve-name.ts";
 import { type SharedPlaces, sharedPlaces } from "./shared-places.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Places } from "./places.ts";
+import { Places } from "../base/places.ts";
 
 /** What all gates of this process share, so that one guest's connections cannot take what every other part needs. */
 export interface SharedPlaces {

@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { AtMost } from "../../base/at-most.ts";
+import { Places } from "../../base/places.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
@@ -77,7 +77,7 @@ const wall = createRoute({
 });
 
 export function mountWallRoutes(app: EngineApp, { flocks }: EngineParts): void {
-  const histories = new AtMost(HISTORIES_AT_ONCE);
+  const histories = new Places(HISTORIES_AT_ONCE);
   app.openapi(post, async (c) => {
     const flock = flocks.get(c.req.valid("param").id);
     const { agent_id: agentId, body } = c.req.valid("json");
@@ -88,7 +88,8 @@ export function mountWallRoutes(app: EngineApp, { flocks }: EngineParts): void {
     const { agent_id: agentId, since, until, contains } = c.req.valid("query");
     const filter = { agentId, since, until, contains };
     const signal = c.get("signal");
-    return await histories.run(async () => c.json(await flock.wall.history(filter, signal), 200), signal);
+    using _place = await histories.wait(signal);
+    return c.json(await flock.wall.history(filter, signal), 200);
   });
   app.openapi(wall, (c) => {
     const reader = flocks.get(c.req.valid("param").id).wall.read();

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { createSocket } from "node:dgram";
 import { readdirSync, readlinkSync } from "node:fs";
+import { Places } from "../../../src/base/places.ts";
 import { ALLOW_ALL, type EgressPolicy } from "../../../src/egress/egress-policy.ts";
 import { parseEgressProfile } from "../../../src/egress/egress-profile.ts";
 import { parseCidr } from "../../../src/egress/ip-address.ts";
-import { Places } from "../../../src/egress/places.ts";
 import { nameResolver } from "../../../src/egress/resolve-name.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeDns } from "../../support/fake-dns.ts";

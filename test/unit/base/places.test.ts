@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Places } from "../../../src/egress/places.ts";
+import { Places } from "../../../src/base/places.ts";
 
 const NEVER = new AbortController().signal;
 
