@@ -14,13 +14,11 @@ export class DiskFloor {
   /** Rejects with 507 when less than the floor would be free after `neededBytes` more. */
   async require(neededBytes = 0): Promise<void> {
     const { bavail, bsize } = await statfs(this.#path);
-    const freeBytes = bavail * bsize - neededBytes;
-    if (freeBytes >= this.#floorBytes) return;
-    const mib = (bytes: number) => Math.max(0, Math.floor(bytes / 1_048_576));
-    throw jsonError(
-      507,
-      "disk_full",
-      `insufficient disk space: ${mib(freeBytes)} MiB would be free, and ${mib(this.#floorBytes)} MiB must be`,
-    );
+    const freeBytes = bavail * bsize;
+    if (freeBytes - neededBytes >= this.#floorBytes) return;
+    const mib = (bytes: number) => Math.ceil(bytes / 1_048_576);
+    const needed = neededBytes > 0 ? `up to ${mib(neededBytes)} MiB are needed, ` : "";
+    const text = `${needed}${Math.floor(freeBytes / 1_048_576)} MiB are free, and ${mib(this.#floorBytes)} MiB must stay so (IGN_ENGINE_DISK_FLOOR_MIB)`;
+    throw jsonError(507, "disk_full", `insufficient disk space: ${text}`);
   }
 }
