@@ -2,17 +2,16 @@ import { atMost } from "../../base/at-most.ts";
 import type { Logger } from "../../base/logger.ts";
 import { diskFull } from "../disk-full.ts";
 import { EngineError } from "../engine-error.ts";
-import type { Tasks } from "../tasks/tasks.ts";
+import type { TaskResult, Tasks } from "../tasks/tasks.ts";
 import type { VmTable } from "../vms/vm-table.ts";
 import type { FlockRecord } from "./flock-record.ts";
 
 /** Tasks of one broadcast that run at the same time */
 const AT_ONCE = 8;
 
-export interface BroadcastResult {
+/** Of a member that did its task, with all that the task tells */
+export interface BroadcastResult extends Partial<TaskResult> {
   status: "ok" | "busy" | "error";
-  output?: string;
-  error?: string;
 }
 
 /** Gives every member the same prompt and waits for all of them; one that works already is left alone. */
@@ -25,11 +24,8 @@ export async function broadcast(
   const results = new Map<string, BroadcastResult>();
   await atMost(AT_ONCE, members, async ({ agent_id, vm_id }) => {
     try {
-      const { output, error } = await parts.tasks.run(parts.vms.get(vm_id), request);
-      results.set(
-        agent_id,
-        error === undefined ? { status: "ok", output } : { status: "error", output, error },
-      );
+      const result = await parts.tasks.run(parts.vms.get(vm_id), request);
+      results.set(agent_id, { status: result.error === undefined ? "ok" : "error", ...result });
     } catch (error) {
       request.signal.throwIfAborted();
       parts.log.warn(

@@ -5,6 +5,7 @@ import type { EngineApp } from "../http/engine-app.ts";
 import { errorResponses } from "../http/error-schemas.ts";
 import { routeLimits } from "../http/route-limits.ts";
 import { DEPTH_HEADER, depthHeaders, depthOf } from "../tasks/task-depth.ts";
+import { taskResult } from "../tasks/task-routes.ts";
 import { TASK_LIMIT_MS } from "../tasks/tasks.ts";
 import { mountAgentRoutes } from "./agent-routes.ts";
 import { type BroadcastResult, broadcast } from "./broadcast.ts";
@@ -119,11 +120,7 @@ const broadcastToFlock = createRoute({
               failed: z.int(),
               results: z.record(
                 z.string(),
-                z.object({
-                  status: z.enum(["ok", "busy", "error"]),
-                  output: z.string().optional(),
-                  error: z.string().optional(),
-                }),
+                z.object({ status: z.enum(["ok", "busy", "error"]), ...taskResult.partial().shape }),
               ),
             })
             .openapi("Broadcast"),

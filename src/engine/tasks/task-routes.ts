@@ -17,7 +17,7 @@ const MARGIN_MS = 60_000;
 /** Part of a path in the guest, maybe. Empty as if it were not there */
 const SESSION = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$/;
 
-const taskResult = z
+export const taskResult = z
   .object({
     output: z.string(),
     output_truncated: z.literal(true).optional(),

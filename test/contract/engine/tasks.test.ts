@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../support/eventually.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
+import { flockOf } from "../../support/fake-flocks.ts";
 import { startHostRun } from "../../support/host-run.ts";
 
 /** A profile of the operator's. */
@@ -212,7 +213,7 @@ test("the goose profile begins a session once, and goes on from it once a task o
   expect(await ask("go", "s2")).toBe("run --name s2 --instructions -\n");
 });
 
-test("output that is cut says so, how much there was and where it is, also in a stream", async () => {
+test("output that is cut says so, how much there was and where it is, also in a stream and a broadcast", async () => {
   const stdout = { head: Buffer.from("head"), tail: Buffer.from("tail") };
   const cut = { ...stdout, totalBytes: 2_000_000, path: "/run/ignition/runs/7/stdout", isPathWhole: true };
   await using engine = await FakeEngine.open({}, (run, hostPath, signal) => {
@@ -232,6 +233,9 @@ test("output that is cut says so, how much there was and where it is, also in a 
   const { text } = await task(engine, id, "long=1", "?stream=1");
   expect(JSON.parse(text.trimEnd().split("\n").at(-1)!)).toMatchObject({ type: "result", output, ...told });
   expect((await task(engine, id, "echo short")).json).toEqual({ output: "short\n" });
+  const { flock_id } = await flockOf(engine, ["a"]);
+  const { json } = await engine.post(`/flocks/${flock_id}/broadcast`, { body: "long=1" });
+  expect(json).toMatchObject({ results: { "a-1": { status: "ok", output, ...told } } });
 });
 
 test.each([
