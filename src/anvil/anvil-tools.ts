@@ -38,7 +38,8 @@ export class AnvilTools implements ToolService {
     log: Logger,
   ) {
     this.#config = config;
-    this.#daemon = new DaemonClient({ baseUrl: config.daemonUrl, token: config.apiToken });
+    const [{ endpoint }] = config.hosts;
+    this.#daemon = new DaemonClient({ baseUrl: endpoint, token: config.apiToken });
     this.#sessions = sessions;
     this.#audit = audit;
     this.#end = end;

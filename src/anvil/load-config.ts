@@ -38,7 +38,7 @@ export function loadAdapterConfig(env: Environment): AdapterConfig {
   const path = (name: SettingName) => (text(name) === null ? null : resolve(text(name)!));
   return {
     foundFilePath,
-    daemonUrl: parseDaemonUrl(text("daemon_url") ?? SETTINGS.daemon_url.fallback),
+    hosts: [{ name: "local", endpoint: parseDaemonUrl(text("daemon_url") ?? SETTINGS.daemon_url.fallback) }],
     apiToken: text("api_token"),
     defaultTimeoutMs:
       Number(text("default_timeout_seconds") ?? SETTINGS.default_timeout_seconds.fallback) * 1000,

@@ -31,7 +31,7 @@ export class Adapter implements AsyncDisposable {
     const directory = new TemporaryDirectory();
     const config: AdapterConfig = {
       foundFilePath: null,
-      daemonUrl: daemon.url,
+      hosts: [{ name: "local", endpoint: daemon.url }],
       apiToken: "operator-key",
       defaultTimeoutMs: 300_000,
       sessionStorePath: null,

@@ -60,7 +60,7 @@ test("a daemon that is not there is told with what was sent where", async () => 
   const gone = new FakeDaemon();
   const { url } = gone;
   await gone[Symbol.asyncDispose]();
-  await using other = await Adapter.start(() => ({ daemonUrl: url }));
+  await using other = await Adapter.start(() => ({ hosts: [{ name: "other", endpoint: url }] }));
   expect(await other.refusal("anvil_list_flocks")).toBe(
     `send daemon request: GET /flocks to ${url}: nothing listens there. Start the daemon: ignition-mcp daemon`,
   );

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
+import type { AdapterConfig } from "../../../src/anvil/adapter-config.ts";
 import { loadAdapterConfig } from "../../../src/anvil/load-config.ts";
 import { ConfigError } from "../../../src/config/config-error.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
-const DEFAULTS = {
+const DEFAULTS: AdapterConfig = {
   foundFilePath: null,
-  daemonUrl: "http://127.0.0.1:3000",
+  hosts: [{ name: "local", endpoint: "http://127.0.0.1:3000" }],
   apiToken: null,
   defaultTimeoutMs: 300_000,
   sessionStorePath: null,
@@ -65,12 +66,19 @@ test("a file that was only found decides neither where a variable's token goes n
   expect(problems(() => loadAdapterConfig(token))).toBe(
     `daemon_url in ${path} would decide where ANVIL_API_TOKEN goes. If that file is yours, name it in ANVIL_MCP_CONFIG.`,
   );
-  expect(loadAdapterConfig({}).daemonUrl).toBe("https://evil.example");
-  expect(loadAdapterConfig({ ...token, ANVIL_MCP_CONFIG: path }).daemonUrl).toBe("https://evil.example");
-  expect(loadAdapterConfig({ ...token, ANVIL_DAEMON_URL: "http://mine" }).daemonUrl).toBe("http://mine");
+  expect(loadAdapterConfig({}).hosts[0].endpoint).toBe("https://evil.example");
+  expect(loadAdapterConfig({ ...token, ANVIL_MCP_CONFIG: path }).hosts[0].endpoint).toBe(
+    "https://evil.example",
+  );
+  expect(loadAdapterConfig({ ...token, ANVIL_DAEMON_URL: "http://mine" }).hosts[0].endpoint).toBe(
+    "http://mine",
+  );
 
   writeFileSync(path, "daemon_url: https://h\napi_token: of-the-file\ndefault_timeout_seconds: 5\n");
-  expect(loadAdapterConfig({})).toMatchObject({ daemonUrl: "https://h", apiToken: "of-the-file" });
+  expect(loadAdapterConfig({})).toMatchObject({
+    hosts: [{ name: "local", endpoint: "https://h" }],
+    apiToken: "of-the-file",
+  });
 
   writeFileSync(path, "session_store_path: /elsewhere/x.json\naudit_log_path: a.jsonl\n");
   expect(problems(() => loadAdapterConfig({}))).toBe(
@@ -106,7 +114,7 @@ reconcile_interval: 1m30s
 test("every key of a file counts, and its values are taken as they are written", () => {
   expect(fromFile(FULL)).toEqual({
     ...DEFAULTS,
-    daemonUrl: "https://engine.example:8443/base",
+    hosts: [{ name: "local", endpoint: "https://engine.example:8443/base" }],
     apiToken: "0123456789",
     defaultTimeoutMs: 60_000,
     sessionStorePath: directory.join("state/sessions.json"),
@@ -126,7 +134,7 @@ test("a variable wins over its key, and an empty one does not", () => {
   };
   expect(fromFile(FULL, env)).toEqual({
     ...DEFAULTS,
-    daemonUrl: "http://localhost:1",
+    hosts: [{ name: "local", endpoint: "http://localhost:1" }],
     apiToken: "other",
     defaultTimeoutMs: 7000,
     sessionStorePath: "/s.json",
