@@ -98,7 +98,7 @@ describeWithVms("an engine that is killed", () => {
       deadlineMs: 20_000,
     });
     const run = startRun(agent, { ...IDLE_RUN, command: Buffer.from(`${TELL_CGROUP}sleep 7004`) }, NEVER);
-    await eventually("the task runs", 20_000, async () => {
+    await eventually("the task runs", 60_000, async () => {
       const count = await runCommand(
         agent,
         { ...IDLE_RUN, command: Buffer.from("pgrep -fxc 'sleep 7004'") },
