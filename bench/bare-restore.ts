@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentClient } from "../src/guest/agent-client.ts";
-import { runCommand } from "../src/guest/run-command.ts";
+import { probeGuest } from "../src/guest/probe-guest.ts";
 import { AGENT_SOCKET } from "../src/vm/machine-spec.ts";
 import type { OpenBase } from "../src/vm/open-base.ts";
 import { cloneArgv } from "../src/vm/qemu/argv.ts";
@@ -9,7 +9,7 @@ import { loadState } from "../src/vm/qemu/migration.ts";
 import type { RuntimeDirectory } from "../src/vm/runtime-directory.ts";
 import { Vmm } from "../src/vm/vmm.ts";
 
-/** The least a clone can cost: QEMU without jail, identity or session, restored, and one command in it. Times in `ms`. */
+/** The least a clone can cost: QEMU without jail, identity or session, restored, and one program in it. Times in `ms`. */
 export async function bareRestore(
   base: OpenBase,
   runtime: RuntimeDirectory,
@@ -27,8 +27,7 @@ export async function bareRestore(
     await vmm.qmp.execute("cont");
     const restoredAt = performance.now();
     using agent = await AgentClient.connect({ path: join(dir, AGENT_SOCKET), deadlineMs: 20_000, signal });
-    const run = { command: Buffer.from(":"), stdin: null, cwd: null, timeoutMs: 20_000, maxOutputBytes: 0 };
-    await runCommand(agent, run, signal);
+    await probeGuest(agent, 20_000, signal);
     return { restoreMs: restoredAt - startedAt, roundTripMs: performance.now() - restoredAt };
   } finally {
     await rm(dir, { recursive: true, force: true });
